@@ -119,6 +119,7 @@ check_PROGRAMS += \
     %D%/fuzz_safetensors \
     %D%/fuzz_storage \
     %D%/test_accumulators \
+    %D%/test_act \
     %D%/test_aux \
     %D%/test_bad_layers \
     %D%/test_batch \
@@ -248,11 +249,11 @@ CLEANFILES += %D%/dummy/runtime/device_rows.h
     apps/bench/roof.h
 %C%_test_roof_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps
 
-# Convolutions and pools on processors that have no AVX-512.
+# Convolutions, pools and activations on processors that have no AVX-512.
 %C%_test_ops_avx2_SOURCES = %D%/test_ops.c
 %C%_test_ops_avx2_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_AVX2
 %C%_test_ops_avx2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_here \
-    -Wl,--wrap=ddp__pool_v16
+    -Wl,--wrap=ddp__unit_v16
 
 # The programs' options.
 %C%_test_split_SOURCES = %D%/test_split.c apps/imagenet/split.c \

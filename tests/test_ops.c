@@ -35,8 +35,8 @@ extern const struct ddp__device ddp__device_cpu;
 /* Instead of the library's. */
 #ifdef TEST_AVX2
 #include "cpu/onednn.h"
-#include "cpu/pool_v16.h"
 #include "cpu/skinny.h"
+#include "cpu/unit_v16.h"
 
 bool __wrap_ddp__skinny_here(void);
 bool __wrap_ddp__skinny_here(void)
@@ -44,8 +44,8 @@ bool __wrap_ddp__skinny_here(void)
     return false;
 }
 
-bool __wrap_ddp__pool_v16(bool b);
-bool __wrap_ddp__pool_v16(bool b)
+bool __wrap_ddp__unit_v16(bool b);
+bool __wrap_ddp__unit_v16(bool b)
 {
     (void)b;
     return false;
@@ -61,7 +61,8 @@ static bool is_tried(const struct check_row *r)
 
 #ifdef TEST_AVX2
     if (r->family != CHECK_CONV && r->family != CHECK_MAX_POOL &&
-        r->family != CHECK_MEAN_POOL)
+        r->family != CHECK_MEAN_POOL && r->family != CHECK_ACT &&
+        r->family != CHECK_ADD)
         return false;
 #endif
     for (char **word = chosen; *word; word++)

@@ -38,7 +38,7 @@ static bool fits(const struct ddp__dnn_shape *s)
            s->o == s->c && s->c % VECTOR == 0 && k->kh == k->kw &&
            (k->kw == 3 || k->kw == 5) && k->sh == k->sw &&
            (k->sw == 1 || k->sw == 2) && k->dh == 1 && k->dw == 1 &&
-           s->ow >= PIXELS && ddp__act_v16_has(k->act) &&
+           s->ow >= PIXELS && ddp__infer_has(k->act) &&
            __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512dq");
 }

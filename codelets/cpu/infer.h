@@ -28,4 +28,11 @@ DDP__INFERS(X)
 /* The kernel for a layer; NULL: there is none. */
 const struct ddp__infer *ddp__infer_of(const struct ddp__dnn_shape *s);
 
+/* The kernels by AVX-512 have a loop for each of these. */
+static inline bool ddp__infer_has(enum ddp_act act)
+{
+    return act == DDP_IDENTITY || act == DDP_RELU || act == DDP_RELU6 ||
+           act == DDP_SILU;
+}
+
 #endif

@@ -4,6 +4,8 @@
 libddp_core_la_SOURCES += \
     %D%/act.c \
     %D%/act.h \
+    %D%/act_units.c \
+    %D%/act_units.h \
     %D%/act_v16.h \
     %D%/backend.c \
     %D%/backend.h \
@@ -35,6 +37,8 @@ libddp_core_la_SOURCES += \
     %D%/store.h \
     %D%/thread.c \
     %D%/thread.h \
+    %D%/unit_v16.c \
+    %D%/unit_v16.h \
     %D%/vmath.h
 
 if HAVE_ONEDNN

@@ -50,7 +50,7 @@ static bool fits(const struct ddp__dnn_shape *s)
     return !s->dense && pays(s) && !ddp__patch_pays(s) && s->type == DDP_F32 &&
            k->kh == 1 && k->kw == 1 && k->groups == 1 && k->top == 0 &&
            k->left == 0 && k->bottom == 0 && k->right == 0 &&
-           s->oh * s->ow >= VECTOR && ddp__act_v16_has(k->act) &&
+           s->oh * s->ow >= VECTOR && ddp__infer_has(k->act) &&
            __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512dq");
 }

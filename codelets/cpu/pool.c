@@ -117,7 +117,7 @@ int ddp__cpu_max_pool_fwd(const struct ddp__task *t)
     size_t image = (size_t)g.v.in * (size_t)g.h.in * g.c;
     bool wide = t->call->buf[DDP__MAX_POOL_FWD_INDEX].type != DDP_U8;
 
-    if (!wide && ddp__pool_v16(g.b))
+    if (!wide && ddp__unit_v16(g.b))
         return ddp__max_pool_v16(&g, t->n, t->data[DDP__MAX_POOL_FWD_X],
                                  t->data[DDP__MAX_POOL_FWD_Y],
                                  t->data[DDP__MAX_POOL_FWD_INDEX]);
@@ -195,7 +195,7 @@ int ddp__cpu_mean_pool_fwd(const struct ddp__task *t)
         ddp__pool_geometry(t, DDP__MEAN_POOL_FWD_X, DDP__MEAN_POOL_FWD_Y);
     size_t image = (size_t)g.v.in * (size_t)g.h.in * g.c;
 
-    if (ddp__pool_v16(g.b))
+    if (ddp__unit_v16(g.b))
         return ddp__mean_pool_v16(&g, &t->call->pool, t->n,
                                   t->data[DDP__MEAN_POOL_FWD_X],
                                   t->data[DDP__MEAN_POOL_FWD_Y]);

@@ -165,7 +165,7 @@ static int gather(const struct ddp__task *t, struct ddp__gather *s, void *dx)
         s->factor[i] =
             ddp__pool_factor(&t->call->pool, s->v.of[i / (size_t)g->h.out],
                              s->h.of[i % (size_t)g->h.out]);
-    if (!s->wide && ddp__pool_v16(g->b))
+    if (!s->wide && ddp__unit_v16(g->b))
         return ddp__pool_gather_v16(s, t->n, dx);
     gather_rows(s, t->n, dx, (float *)(void *)scratch);
     return 0;

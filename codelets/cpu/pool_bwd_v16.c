@@ -11,7 +11,7 @@
 #include "pool_bwd_v16.h"
 #include "pool_unit.h"
 
-#ifdef DDP__POOL_V16
+#ifdef DDP__UNIT_V16
 
 enum { NEAR = 256 << 10 /* bytes */ };
 
@@ -19,7 +19,7 @@ enum { NEAR = 256 << 10 /* bytes */ };
 
 /* Add dy where the pixel was the maximum.  A sum that began as 0 is never -0:
  * to add 0 elsewhere would change nothing. */
-DDP__POOL_INLINE void add_winners(v16 sum[2], const struct ddp__pool_line *l,
+DDP__UNIT_INLINE void add_winners(v16 sum[2], const struct ddp__pool_line *l,
                                   size_t at, int32_t position,
                                   struct ddp__unit k)
 {
@@ -37,7 +37,7 @@ DDP__POOL_INLINE void add_winners(v16 sum[2], const struct ddp__pool_line *l,
     sum[1] = _mm512_add_ps(sum[1], v[1]);
 }
 
-DDP__POOL_INLINE void add_shares(v16 sum[2], const struct ddp__pool_line *l,
+DDP__UNIT_INLINE void add_shares(v16 sum[2], const struct ddp__pool_line *l,
                                  size_t at, float factor, struct ddp__unit k)
 {
     v16 f = _mm512_set1_ps(factor), v[2];
@@ -48,7 +48,7 @@ DDP__POOL_INLINE void add_shares(v16 sum[2], const struct ddp__pool_line *l,
 }
 
 /* Channels c and the next ones of pixel i. */
-DDP__POOL_INLINE void gather_units(const struct ddp__pool_line *l, int i,
+DDP__UNIT_INLINE void gather_units(const struct ddp__pool_line *l, int i,
                                    const struct ddp__pool_tap *tap,
                                    const struct ddp__pool_tap *end, bool max,
                                    size_t c, int units, struct ddp__unit k)
@@ -61,7 +61,7 @@ DDP__POOL_INLINE void gather_units(const struct ddp__pool_line *l, int i,
     for (; tap < end; tap++)
 #pragma GCC unroll 2
         for (int u = 0; u < units; u++) {
-            size_t at = tap->at + c + (size_t)u * DDP__POOL_UNIT;
+            size_t at = tap->at + c + (size_t)u * DDP__UNIT;
 
             if (max)
                 add_winners(sum[u], l, at, tap->position, k);
@@ -70,11 +70,11 @@ DDP__POOL_INLINE void gather_units(const struct ddp__pool_line *l, int i,
         }
 #pragma GCC unroll 2
     for (int u = 0; u < units; u++)
-        ddp__unit_put(l->to, (size_t)i * l->c + c + (size_t)u * DDP__POOL_UNIT,
+        ddp__unit_put(l->to, (size_t)i * l->c + c + (size_t)u * DDP__UNIT,
                       sum[u], k, false);
 }
 
-DDP__POOL_INLINE void gather_row(const struct ddp__pool_line *l, bool max,
+DDP__UNIT_INLINE void gather_row(const struct ddp__pool_line *l, bool max,
                                  bool b, bool stream)
 {
     const struct ddp__pool_tap *tap = l->row->tap, *end;
@@ -85,13 +85,13 @@ DDP__POOL_INLINE void gather_row(const struct ddp__pool_line *l, bool max,
     }
 }
 
-DDP__POOL_INLINE void gather_winners(const struct ddp__pool_line *l, bool b,
+DDP__UNIT_INLINE void gather_winners(const struct ddp__pool_line *l, bool b,
                                      bool stream)
 {
     gather_row(l, true, b, stream);
 }
 
-DDP__POOL_INLINE void gather_shares(const struct ddp__pool_line *l, bool b,
+DDP__UNIT_INLINE void gather_shares(const struct ddp__pool_line *l, bool b,
                                     bool stream)
 {
     gather_row(l, false, b, stream);

@@ -30,25 +30,15 @@
 #include "pool_unit.h"
 #include "pool_v16.h"
 
-#ifdef DDP__POOL_V16
+#ifdef DDP__UNIT_V16
 
 /* Rows of means at a time, which share sums of rows of pixels. */
 enum { ROWS = 4 };
 
-bool ddp__pool_v16(bool b)
-{
-    return __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("fma") &&
-           (!b || __builtin_cpu_supports("avx512bf16"));
-}
-
 /* ---- maximum ------------------------------------------------------------ */
 
 /* Positions as bytes. */
-DDP__POOL_INLINE void put_positions(uint8_t *p, const __m512i at[2],
+DDP__UNIT_INLINE void put_positions(uint8_t *p, const __m512i at[2],
                                     struct ddp__unit k)
 {
     __m256i bytes;
@@ -73,7 +63,7 @@ struct most {
 
 /* Of values from c on under the taps; true: some may be NaN, and if not `exact`
  * the maxima are wrong.  A NaN remains the maximum, and makes sums NaN. */
-DDP__POOL_INLINE bool find_most(struct most *m, const struct ddp__pool_line *l,
+DDP__UNIT_INLINE bool find_most(struct most *m, const struct ddp__pool_line *l,
                                 const struct ddp__pool_tap *tap,
                                 const struct ddp__pool_tap *end, size_t c,
                                 int units, struct ddp__unit k, bool exact)
@@ -94,7 +84,7 @@ DDP__POOL_INLINE bool find_most(struct most *m, const struct ddp__pool_line *l,
 #pragma GCC unroll 2
         for (int u = 0; u < units; u++)
             ddp__unit_load(v + 2 * u, l->from,
-                           tap->at + c + (size_t)u * DDP__POOL_UNIT, k);
+                           tap->at + c + (size_t)u * DDP__UNIT, k);
 #pragma GCC unroll 4
         for (int i = 0; i < 2 * units; i++) {
             __mmask16 wins = _mm512_cmp_ps_mask(
@@ -115,7 +105,7 @@ DDP__POOL_INLINE bool find_most(struct most *m, const struct ddp__pool_line *l,
 }
 
 /* Channels c and the next ones of result i. */
-DDP__POOL_INLINE void max_units(const struct ddp__pool_line *l, int i,
+DDP__UNIT_INLINE void max_units(const struct ddp__pool_line *l, int i,
                                 const struct ddp__pool_tap *tap,
                                 const struct ddp__pool_tap *end, size_t c,
                                 int units, struct ddp__unit k)
@@ -126,13 +116,13 @@ DDP__POOL_INLINE void max_units(const struct ddp__pool_line *l, int i,
     if (find_most(&m, l, tap, end, c, units, k, false))
         find_most(&m, l, tap, end, c, units, k, true);
 #pragma GCC unroll 2
-    for (int u = 0; u < units; u++, to += DDP__POOL_UNIT) {
+    for (int u = 0; u < units; u++, to += DDP__UNIT) {
         ddp__unit_put(l->to, to, m.best + 2 * u, k, true);
         put_positions(l->index + to, m.at + 2 * u, k);
     }
 }
 
-DDP__POOL_INLINE void max_row(const struct ddp__pool_line *l, bool b,
+DDP__UNIT_INLINE void max_row(const struct ddp__pool_line *l, bool b,
                               bool stream)
 {
     const struct ddp__pool_tap *tap = l->row->tap, *end;
@@ -225,7 +215,7 @@ struct band {
 };
 
 /* The sum of a row's pixels. */
-DDP__POOL_INLINE void sum_row(const void *x, size_t at, int pixels, size_t c,
+DDP__UNIT_INLINE void sum_row(const void *x, size_t at, int pixels, size_t c,
                               struct ddp__unit k, v16 sum[2])
 {
     ddp__unit_load(sum, x, at, k);
@@ -238,7 +228,7 @@ DDP__POOL_INLINE void sum_row(const void *x, size_t at, int pixels, size_t c,
     }
 }
 
-DDP__POOL_INLINE void widen(const v16 v[2], __m512d to[4])
+DDP__UNIT_INLINE void widen(const v16 v[2], __m512d to[4])
 {
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
@@ -248,7 +238,7 @@ DDP__POOL_INLINE void widen(const v16 v[2], __m512d to[4])
 }
 
 /* To add 0 makes -0 what a sum that begins as 0 is. */
-DDP__POOL_INLINE void put_mean(void *y, size_t at, const __m512d total[4],
+DDP__UNIT_INLINE void put_mean(void *y, size_t at, const __m512d total[4],
                                float factor, struct ddp__unit k)
 {
     __m512d f = _mm512_set1_pd(factor), zero = _mm512_setzero_pd();
@@ -266,7 +256,7 @@ DDP__POOL_INLINE void put_mean(void *y, size_t at, const __m512d total[4],
 }
 
 /* Channels c and the next ones of `rows` outputs of column i. */
-DDP__POOL_INLINE void mean_block(const struct band *l, int i, size_t c,
+DDP__UNIT_INLINE void mean_block(const struct band *l, int i, size_t c,
                                  int rows, int units, struct ddp__unit k)
 {
     const struct column *o = &l->column[i];
@@ -286,8 +276,8 @@ DDP__POOL_INLINE void mean_block(const struct band *l, int i, size_t c,
             unsigned output = 1u << t % rows;
 
             if (t % rows == 0) {
-                sum_row(l->x, at + (size_t)(t / rows) * DDP__POOL_UNIT, pixels,
-                        l->c, k, sum);
+                sum_row(l->x, at + (size_t)(t / rows) * DDP__UNIT, pixels, l->c,
+                        k, sum);
                 widen(sum, one);
             }
             if (l->first[p] & output)
@@ -304,13 +294,13 @@ DDP__POOL_INLINE void mean_block(const struct band *l, int i, size_t c,
         if (t % rows < l->rows)
             put_mean(l->y,
                      (size_t)(t % rows) * l->out + (size_t)i * l->c + c +
-                         (size_t)(t / rows) * DDP__POOL_UNIT,
+                         (size_t)(t / rows) * DDP__UNIT,
                      total[t], o->factor[t % rows], k);
 }
 
 /* The mean of two rows where the factor is a power of 2: f32 rounds it as f64
  * does. */
-DDP__POOL_INLINE void mean_pair(const struct band *l, int i, size_t c,
+DDP__UNIT_INLINE void mean_pair(const struct band *l, int i, size_t c,
                                 int units, struct ddp__unit k)
 {
     const struct column *o = &l->column[i];
@@ -319,8 +309,7 @@ DDP__POOL_INLINE void mean_pair(const struct band *l, int i, size_t c,
     v16 f = _mm512_set1_ps(o->factor[0]), zero = _mm512_setzero_ps();
 
 #pragma GCC unroll 2
-    for (int u = 0; u < units;
-         u++, at += DDP__POOL_UNIT, to += DDP__POOL_UNIT) {
+    for (int u = 0; u < units; u++, at += DDP__UNIT, to += DDP__UNIT) {
         v16 a[2], b[2];
 
         sum_row(l->x, at, o->end - o->begin, l->c, k, a);
@@ -341,7 +330,7 @@ static bool is_pair(const struct band *l, int i)
            frexpf(o->factor[0], &exponent) == 0.5f;
 }
 
-DDP__POOL_INLINE void mean_units(const struct band *l, int i, bool pair,
+DDP__UNIT_INLINE void mean_units(const struct band *l, int i, bool pair,
                                  size_t c, int units, struct ddp__unit k)
 {
     if (pair)
@@ -350,10 +339,10 @@ DDP__POOL_INLINE void mean_units(const struct band *l, int i, bool pair,
         mean_block(l, i, c, 1, units, k);
     else
         for (int u = 0; u < units; u++)
-            mean_block(l, i, c + (size_t)u * DDP__POOL_UNIT, ROWS, 1, k);
+            mean_block(l, i, c + (size_t)u * DDP__UNIT, ROWS, 1, k);
 }
 
-DDP__POOL_INLINE void mean_rows(const struct band *l, bool b, bool stream)
+DDP__UNIT_INLINE void mean_rows(const struct band *l, bool b, bool stream)
 {
     for (int i = 0; i < l->columns; i++) {
         bool pair = is_pair(l, i);
@@ -429,12 +418,6 @@ int ddp__mean_pool_v16(const struct ddp__pooling *g, const struct ddp__pool *p,
 }
 
 #else
-
-bool ddp__pool_v16(bool b)
-{
-    (void)b;
-    return false;
-}
 
 int ddp__max_pool_v16(const struct ddp__pooling *g, int n, const void *x,
                       void *y, uint8_t *index)

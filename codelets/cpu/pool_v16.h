@@ -5,9 +5,7 @@
 #define DDP_POOL_V16_H
 
 #include "pool.h"
-
-/* Whether the processor can, of bf16 or f32. */
-bool ddp__pool_v16(bool b);
+#include "unit_v16.h"
 
 /* Outputs of n images x, positions as bytes. */
 int ddp__max_pool_v16(const struct ddp__pooling *g, int n, const void *x,

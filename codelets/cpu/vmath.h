@@ -59,46 +59,56 @@ DDP__INLINE float ddp__sigmoid(float x)
     return x < 0 ? e * s : s;
 }
 
-/* A rational function near 0, where 1 - 2 / (e^2x + 1) would cancel. */
+/* The rational function with the least maximum relative error, 2.1e-8; from 9
+ * on the result is 1. */
 DDP__INLINE float ddp__tanh(float x)
 {
-    float a = x < 0 ? -x : x, z = x * x;
-    float small = x * (10395 + z * (1260 + z * 21)) /
-                  (10395 + z * (4725 + z * (210 + z)));
-    float e = ddp__exp(2 * (a > 20 ? 20 : a));
-    float large = 1 - 2 / (e + 1);
+    float v = x < -9.0f ? -9.0f : x, z, p, q;
 
-    large = x < 0 ? -large : large;
-    return a < 0.625f ? small : large;
+    v = v > 9.0f ? 9.0f : v;
+    z = v * v;
+    p = 1.3354702e-8f;
+    p = p * z + 2.0609162e-5f;
+    p = p * z + 0.0034955954f;
+    p = p * z + 0.133810326f;
+    p = p * z + 1;
+    q = 7.7765894e-7f;
+    q = q * z + 3.2856449e-4f;
+    q = q * z + 0.0258770125f;
+    q = q * z + 0.467143483f;
+    q = q * z + 1;
+    return v * p / q;
 }
 
-/* exp(-z z) with z z in two parts, since its rounding would be magnified. */
-DDP__INLINE float ddp__gauss(float z)
+/* exp(-x x / 2) with x x in two parts, since its rounding would be magnified.
+ */
+DDP__INLINE float ddp__gauss(float x)
 {
     union {
         float f;
         uint32_t u;
-    } h = {z};
+    } h = {x};
 
     h.u &= 0xfffff000u;
-    return ddp__exp2part(-h.f * h.f, (z - h.f) * (z + h.f));
+    return ddp__exp2part(-0.5f * h.f * h.f, 0.5f * (x - h.f) * (x + h.f));
 }
 
-/* The normal distribution of x: erfc(-x / sqrt 2) / 2.  With z = |x| / sqrt 2
- * and u = 3 / (z + 3), erfc(z) = u P(u) exp(-z z); P is a Chebyshev fit. */
+/* The normal distribution of x: erfc(-x / sqrt 2) / 2.  With a = |x| and u =
+ * 3 sqrt 2 / (a + 3 sqrt 2) half of erfc(a / sqrt 2) is u P(u) exp(-a a / 2); P
+ * is a Chebyshev fit. */
 DDP__INLINE float ddp__normal(float x, float *gauss)
 {
-    static const float p[] = {
-        0.0570409653191f, -0.299373093418f,  0.5528358778f,   -0.464204354423f,
-        0.422891741831f,  -0.0124823966187f, 0.195865578931f, 0.170607757264f,
-        0.188787591716f,  0.188030333214f};
-    float z = (x < 0 ? -x : x) * 0.70710678f;
-    float u = 3 / (z + 3), v = p[0], half;
+    static const float p[] = {0.0285204835f, -0.149686545f, 0.276417941f,
+                              -0.232102171f, 0.211445868f,  -0.00624119816f,
+                              0.0979327857f, 0.0853038803f, 0.0943937972f,
+                              0.0940151662f};
+    float a = x < 0 ? -x : x;
+    float u = 4.24264069f / (a + 4.24264069f), v = p[0], half;
 
-    *gauss = ddp__gauss(z > 10 ? 10 : z);
+    *gauss = ddp__gauss(a > 14 ? 14 : a);
     for (int i = 1; i < 10; i++)
         v = v * u + p[i];
-    half = 0.5f * u * v * *gauss;
+    half = u * v * *gauss;
     return x < 0 ? half : 1 - half;
 }
 
