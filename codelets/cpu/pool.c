@@ -134,16 +134,15 @@ int ddp__cpu_max_pool_fwd(const struct ddp__task *t)
 
 /* ---- mean, forward ------------------------------------------------------ */
 
-/* Channels c .. c + len - 1 of an output.  Rows of a window are summed in f32,
- * the window in f64. */
+/* Channels c .. c + len - 1 of an output: the sum of the sums of a window's
+ * rows. */
 DDP__INLINE void mean_output(const struct ddp__pooling *g,
                              const void *restrict x, void *restrict y,
                              size_t out, struct ddp__window r,
                              struct ddp__window q, float factor, bool b,
                              size_t c, size_t len)
 {
-    double total[DDP__POOL_FEW];
-    float sum[DDP__POOL_FEW];
+    float total[DDP__POOL_FEW], sum[DDP__POOL_FEW];
 
     for (size_t i = 0; i < len; i++)
         total[i] = 0;
@@ -159,7 +158,7 @@ DDP__INLINE void mean_output(const struct ddp__pooling *g,
             total[i] += sum[i];
     }
     for (size_t i = 0; i < len; i++)
-        ddp__store(y, out + c + i, (float)(total[i] * factor), b);
+        ddp__store(y, out + c + i, total[i] * factor, b);
 }
 
 DDP__INLINE void mean_row(const struct ddp__pooling *g,

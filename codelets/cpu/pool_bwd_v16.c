@@ -81,7 +81,8 @@ DDP__UNIT_INLINE void gather_row(const struct ddp__pool_line *l, bool max,
 
     for (int i = 0; i < l->width; i++, tap = end) {
         end = l->row->tap + l->row->end[i];
-        DDP__POOL_UNITS(l->c, b, stream, gather_units, l, i, tap, end, max);
+        DDP__POOL_UNITS(DDP__POOL_MOST, l->c, b, stream, gather_units, l, i,
+                        tap, end, max);
     }
 }
 

@@ -23,15 +23,14 @@ static inline bool ddp__pool_streams(const struct ddp__pooling *g,
            (uintptr_t)y % 64 == 0;
 }
 
-/* f(..., c, units, kind) for all channels, whose first is c. */
-#define DDP__POOL_UNITS(channels, b, stream, f, ...)                           \
+/* f(..., c, units, kind) for all channels, whose first is c, `most` units at a
+ * time. */
+#define DDP__POOL_UNITS(most, channels, b, stream, f, ...)                     \
     do {                                                                       \
         size_t c = 0;                                                          \
                                                                                \
-        for (; c + DDP__POOL_MOST * DDP__UNIT <= (channels);                   \
-             c += DDP__POOL_MOST * DDP__UNIT)                                  \
-            f(__VA_ARGS__, c, DDP__POOL_MOST,                                  \
-              (struct ddp__unit){b, true, stream, 0});                         \
+        for (; c + (most)*DDP__UNIT <= (channels); c += (most)*DDP__UNIT)      \
+            f(__VA_ARGS__, c, most, (struct ddp__unit){b, true, stream, 0});   \
         for (; c + DDP__UNIT <= (channels); c += DDP__UNIT)                    \
             f(__VA_ARGS__, c, 1, (struct ddp__unit){b, true, stream, 0});      \
         if (c < (channels))                                                    \

@@ -10,18 +10,20 @@
  *     28x28x512 max 2x2/2   0.58 0.33 1.05 0.37  0.51 0.18 0.64 0.23
  *     35x35x288 max 3x3/2   0.78 0.35 1.06 0.32  0.47 0.25 0.75 0.21
  *     57x57x75 max 3x3/2    0.61 0.41 0.60 0.54  0.28 0.30 0.46 0.31
- *     35x35x288 mean 3x3    0.85 0.60 3.15 0.63  0.83 0.52 1.49 0.39
- *     56x56x128 mean 2x2/2  0.32 0.42 0.65 0.37  0.39 0.26 0.28 0.20
- *     7x7x2048 mean of all  0.05 0.09 0.19 0.08  0.04 0.05 0.11 0.04
+ *     35x35x288 mean 3x3    0.85 0.50 3.10 0.67  0.75 0.39 1.10 0.38
+ *     56x56x128 mean 2x2/2  0.30 0.40 0.62 0.36  0.38 0.26 0.28 0.19
+ *     7x7x2048 mean of all  0.05 0.07 0.20 0.08  0.05 0.05 0.11 0.04
  *
- * The last two forward, in f32, take 91 to 97 % of what a copy of as many bytes
- * does; oneDNN's mean of all adds in f32, this one in f64.
+ * The last two forward, in f32, are as fast as a copy of as many bytes.  They
+ * read half a kilobyte of a pixel at a time; to fetch nothing, less far ahead
+ * or to the second level only, and results by way of the caches take up to 40 %
+ * longer.
  *
- * From caches (-w) it is 0.7 to 1.3 times as fast forward (means of 3x3, whose
- * sums are f64, 0.7), 0.6 to 2.3 times backward, where results that do not fit
- * into the second level go past the caches here.  oneDNN's positions of maxima
- * have a form of their own, which no GPU reads, and in bf16 its gradients of
- * windows that overlap are rounded to bf16 term by term.
+ * From caches (-w) it is 0.8 to 1.3 times as fast forward, 0.6 to 2.3 times
+ * backward, where results that do not fit into the second level go past the
+ * caches here.  oneDNN's positions of maxima have a form of their own, which no
+ * GPU reads, and in bf16 its gradients of windows that overlap are rounded to
+ * bf16 term by term.
  */
 #include "config.h"
 
@@ -32,8 +34,9 @@
 
 #ifdef DDP__UNIT_V16
 
-/* Rows of means at a time, which share sums of rows of pixels. */
-enum { ROWS = 4 };
+/* Rows of means at a time, which share sums of rows of pixels; units of means
+ * that share none, to read whole half kilobytes. */
+enum { ROWS = 4, MEANS = 4 };
 
 /* ---- maximum ------------------------------------------------------------ */
 
@@ -129,7 +132,8 @@ DDP__UNIT_INLINE void max_row(const struct ddp__pool_line *l, bool b,
 
     for (int i = 0; i < l->width; i++, tap = end) {
         end = l->row->tap + l->row->end[i];
-        DDP__POOL_UNITS(l->c, b, stream, max_units, l, i, tap, end);
+        DDP__POOL_UNITS(DDP__POOL_MOST, l->c, b, stream, max_units, l, i, tap,
+                        end);
     }
 }
 
@@ -202,13 +206,13 @@ struct column {
     float factor[ROWS];
 };
 
-/* ROWS rows of outputs of one image.  Bits of in[] and first[] are outputs: a
- * row of x is in their windows, is the first one in them. */
+/* ROWS rows of outputs of one image.  Bits of in[] are outputs in whose windows
+ * a row of x is. */
 struct band {
     size_t c, width, out;          /* of a row of x, of outputs: values */
     int columns, rows, begin, end; /* rows: of outputs; begin, end: of x */
     const struct column *column;
-    const uint8_t *in, *first;
+    const uint8_t *in;
     const void *x;
     void *y;
     bool shared; /* windows overlap; if not, rows is 1 */
@@ -228,127 +232,105 @@ DDP__UNIT_INLINE void sum_row(const void *x, size_t at, int pixels, size_t c,
     }
 }
 
-DDP__UNIT_INLINE void widen(const v16 v[2], __m512d to[4])
-{
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-        to[2 * i] = _mm512_cvtps_pd(_mm512_castps512_ps256(v[i]));
-        to[2 * i + 1] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(v[i], 1));
-    }
-}
-
-/* To add 0 makes -0 what a sum that begins as 0 is. */
-DDP__UNIT_INLINE void put_mean(void *y, size_t at, const __m512d total[4],
+DDP__UNIT_INLINE void put_mean(void *y, size_t at, const v16 total[2],
                                float factor, struct ddp__unit k)
 {
-    __m512d f = _mm512_set1_pd(factor), zero = _mm512_setzero_pd();
-    v16 v[2];
+    v16 f = _mm512_set1_ps(factor);
+    v16 v[2] = {_mm512_mul_ps(total[0], f), _mm512_mul_ps(total[1], f)};
 
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-        __m256 low = _mm512_cvtpd_ps(_mm512_fmadd_pd(total[2 * i], f, zero));
-        __m256 high =
-            _mm512_cvtpd_ps(_mm512_fmadd_pd(total[2 * i + 1], f, zero));
-
-        v[i] = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
-    }
     ddp__unit_put(y, at, v, k, false);
 }
 
-/* Channels c and the next ones of `rows` outputs of column i. */
+/* Channels c and the next ones of the outputs of column i. */
 DDP__UNIT_INLINE void mean_block(const struct band *l, int i, size_t c,
-                                 int rows, int units, struct ddp__unit k)
+                                 struct ddp__unit k)
 {
     const struct column *o = &l->column[i];
     int pixels = o->end - o->begin;
     size_t at = (size_t)l->begin * l->width + (size_t)o->begin * l->c + c;
-    __m512d total[ROWS][4], one[4];
-    v16 sum[2];
+    size_t to = (size_t)i * l->c + c;
+    v16 total[ROWS][2], sum[2];
 
 #pragma GCC unroll 4
-    for (int t = 0; t < rows * units; t++)
+    for (int t = 0; t < ROWS; t++)
+        total[t][0] = total[t][1] = _mm512_setzero_ps();
+    for (int p = l->begin; pixels > 0 && p < l->end; p++, at += l->width) {
+        sum_row(l->x, at, pixels, l->c, k, sum);
 #pragma GCC unroll 4
-        for (int j = 0; j < 4; j++)
-            total[t][j] = _mm512_setzero_pd();
-    for (int p = l->begin; pixels > 0 && p < l->end; p++, at += l->width)
-#pragma GCC unroll 4
-        for (int t = 0; t < rows * units; t++) {
-            unsigned output = 1u << t % rows;
-
-            if (t % rows == 0) {
-                sum_row(l->x, at + (size_t)(t / rows) * DDP__UNIT, pixels, l->c,
-                        k, sum);
-                widen(sum, one);
+        for (int t = 0; t < ROWS; t++)
+            if (l->in[p] & 1u << t) {
+                total[t][0] = _mm512_add_ps(total[t][0], sum[0]);
+                total[t][1] = _mm512_add_ps(total[t][1], sum[1]);
             }
-            if (l->first[p] & output)
+    }
 #pragma GCC unroll 4
-                for (int j = 0; j < 4; j++)
-                    total[t][j] = one[j];
-            else if (l->in[p] & output)
-#pragma GCC unroll 4
-                for (int j = 0; j < 4; j++)
-                    total[t][j] = _mm512_add_pd(total[t][j], one[j]);
-        }
-#pragma GCC unroll 4
-    for (int t = 0; t < rows * units; t++)
-        if (t % rows < l->rows)
-            put_mean(l->y,
-                     (size_t)(t % rows) * l->out + (size_t)i * l->c + c +
-                         (size_t)(t / rows) * DDP__UNIT,
-                     total[t], o->factor[t % rows], k);
+    for (int t = 0; t < ROWS; t++)
+        if (t < l->rows)
+            put_mean(l->y, (size_t)t * l->out + to, total[t], o->factor[t], k);
 }
 
-/* The mean of two rows where the factor is a power of 2: f32 rounds it as f64
- * does. */
-DDP__UNIT_INLINE void mean_pair(const struct band *l, int i, size_t c,
-                                int units, struct ddp__unit k)
+/* Adds the sums of a row's pixels. */
+DDP__UNIT_INLINE void add_row(const void *x, size_t at, int pixels, size_t c,
+                              int units, struct ddp__unit k,
+                              v16 total[MEANS][2])
 {
-    const struct column *o = &l->column[i];
-    size_t at = (size_t)l->begin * l->width + (size_t)o->begin * l->c + c;
-    size_t to = (size_t)i * l->c + c;
-    v16 f = _mm512_set1_ps(o->factor[0]), zero = _mm512_setzero_ps();
+    v16 sum[MEANS][2];
 
-#pragma GCC unroll 2
-    for (int u = 0; u < units; u++, at += DDP__UNIT, to += DDP__UNIT) {
-        v16 a[2], b[2];
+#pragma GCC unroll 4
+    for (int u = 0; u < units; u++)
+        ddp__unit_load(sum[u], x, at + (size_t)u * DDP__UNIT, k);
+    while (--pixels > 0) {
+        at += c;
+#pragma GCC unroll 4
+        for (int u = 0; u < units; u++) {
+            v16 v[2];
 
-        sum_row(l->x, at, o->end - o->begin, l->c, k, a);
-        sum_row(l->x, at + l->width, o->end - o->begin, l->c, k, b);
-#pragma GCC unroll 2
-        for (int j = 0; j < 2; j++)
-            a[j] = _mm512_fmadd_ps(b[j], f, _mm512_fmadd_ps(a[j], f, zero));
-        ddp__unit_put(l->y, to, a, k, false);
+            ddp__unit_load(v, x, at + (size_t)u * DDP__UNIT, k);
+            sum[u][0] = _mm512_add_ps(sum[u][0], v[0]);
+            sum[u][1] = _mm512_add_ps(sum[u][1], v[1]);
+        }
+    }
+#pragma GCC unroll 4
+    for (int u = 0; u < units; u++) {
+        total[u][0] = _mm512_add_ps(total[u][0], sum[u][0]);
+        total[u][1] = _mm512_add_ps(total[u][1], sum[u][1]);
     }
 }
 
-static bool is_pair(const struct band *l, int i)
+/* The same of one output, all of whose rows are in the window. */
+DDP__UNIT_INLINE void mean_alone(const struct band *l, int i, size_t c,
+                                 int units, struct ddp__unit k)
 {
     const struct column *o = &l->column[i];
-    int exponent;
+    int pixels = o->end - o->begin;
+    size_t at = (size_t)l->begin * l->width + (size_t)o->begin * l->c + c;
+    size_t to = (size_t)i * l->c + c;
+    v16 total[MEANS][2];
 
-    return !l->shared && l->end - l->begin == 2 && o->begin < o->end &&
-           frexpf(o->factor[0], &exponent) == 0.5f;
+#pragma GCC unroll 4
+    for (int u = 0; u < units; u++)
+        total[u][0] = total[u][1] = _mm512_setzero_ps();
+    for (int p = l->begin; pixels > 0 && p < l->end; p++, at += l->width)
+        add_row(l->x, at, pixels, l->c, units, k, total);
+#pragma GCC unroll 4
+    for (int u = 0; u < units; u++)
+        put_mean(l->y, to + (size_t)u * DDP__UNIT, total[u], o->factor[0], k);
 }
 
-DDP__UNIT_INLINE void mean_units(const struct band *l, int i, bool pair,
-                                 size_t c, int units, struct ddp__unit k)
+DDP__UNIT_INLINE void mean_units(const struct band *l, int i, size_t c,
+                                 int units, struct ddp__unit k)
 {
-    if (pair)
-        mean_pair(l, i, c, units, k);
-    else if (!l->shared)
-        mean_block(l, i, c, 1, units, k);
+    if (!l->shared)
+        mean_alone(l, i, c, units, k);
     else
         for (int u = 0; u < units; u++)
-            mean_block(l, i, c + (size_t)u * DDP__UNIT, ROWS, 1, k);
+            mean_block(l, i, c + (size_t)u * DDP__UNIT, k);
 }
 
 DDP__UNIT_INLINE void mean_rows(const struct band *l, bool b, bool stream)
 {
-    for (int i = 0; i < l->columns; i++) {
-        bool pair = is_pair(l, i);
-
-        DDP__POOL_UNITS(l->c, b, stream, mean_units, l, i, pair);
-    }
+    for (int i = 0; i < l->columns; i++)
+        DDP__POOL_UNITS(MEANS, l->c, b, stream, mean_units, l, i);
 }
 
 DDP__POOL_KINDS(mean_rows, struct band)
@@ -356,7 +338,7 @@ DDP__POOL_KINDS(mean_rows, struct band)
 /* The band of outputs that begins in row oy. */
 static struct band band_at(const struct ddp__pooling *g,
                            const struct ddp__pool *p, int oy,
-                           struct column *column, uint8_t *in, uint8_t *first)
+                           struct column *column, uint8_t *in)
 {
     struct band l = {.c = g->c,
                      .width = (size_t)g->h.in * g->c,
@@ -365,19 +347,16 @@ static struct band band_at(const struct ddp__pooling *g,
                      .begin = g->v.in,
                      .column = column,
                      .in = in,
-                     .first = first,
                      .shared = g->v.stride < g->v.size && g->v.out > 1};
     int most = l.shared ? ROWS : 1;
 
     memset(in, 0, (size_t)g->v.in);
-    memset(first, 0, (size_t)g->v.in);
     for (; l.rows < most && oy + l.rows < g->v.out; l.rows++) {
         struct ddp__window r = ddp__pool_window(&g->v, oy + l.rows);
 
         for (int i = r.begin; i < r.end; i++)
             in[i] |= (uint8_t)(1 << l.rows);
         if (r.begin < r.end) {
-            first[r.begin] |= (uint8_t)(1 << l.rows);
             l.begin = r.begin < l.begin ? r.begin : l.begin;
             l.end = r.end;
         }
@@ -399,14 +378,14 @@ int ddp__mean_pool_v16(const struct ddp__pooling *g, const struct ddp__pool *p,
     size_t outs = (size_t)g->v.out * (size_t)g->h.out * g->c;
     bool stream = ddp__pool_streams(g, y, (size_t)n * outs);
     struct column *column =
-        ddp__scratch((size_t)g->h.out * sizeof(*column) + 2 * (size_t)g->v.in);
+        ddp__scratch((size_t)g->h.out * sizeof(*column) + (size_t)g->v.in);
     uint8_t *in = (uint8_t *)(column + g->h.out);
 
     if (!column)
         return DDP_ENOMEM;
     for (size_t i = 0; i < (size_t)n; i++)
         for (int oy = 0; oy < g->v.out;) {
-            struct band l = band_at(g, p, oy, column, in, in + g->v.in);
+            struct band l = band_at(g, p, oy, column, in);
 
             l.x = ddp__at(x, i * image, g->b);
             l.y = ddp__to(y, i * outs + (size_t)oy * l.out, g->b);
