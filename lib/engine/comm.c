@@ -41,13 +41,26 @@ void ddp__comm_unwish(struct ddp__engine *e, unsigned wish)
     atomic_fetch_and(&e->wishes, ~wish);
 }
 
+static bool has_piece(const struct ddp__comm *c, int lane)
+{
+    return c->first[lane] && ddp__comm_is_ours(c, lane);
+}
+
+/* A piece of this rank is where the result goes. */
+static bool is_in_place(const struct ddp__comm *c)
+{
+    for (int l = 0; l < c->split.used; l++)
+        if (has_piece(c, l) && ddp__comm_handle(c, l) == ddp__comm_handle(c, 0))
+            return true;
+    return false;
+}
+
 /* The result goes to lane 0. */
 static bool is_open(const struct ddp__comm *c, int lane)
 {
     if (ddp__comm_gathers(c))
         return lane == 0;
-    return (lane == 0 && !c->e->spec.own) ||
-           (c->first[lane] && ddp__comm_is_ours(c, lane));
+    return has_piece(c, lane) || (lane == 0 && !is_in_place(c));
 }
 
 /* Whether what the vector has now is needed. */
@@ -143,7 +156,7 @@ static void open_handles(struct ddp__comm *c)
             atomic_fetch_add(&c->left, 1);
             ddp__handle_acquire(ddp__comm_handle(c, l), c->at.node,
                                 is_read(c, l), true, handle_opened, c);
-            if (ddp__comm_lane(c, l) > 0)
+            if (ddp__comm_handle(c, l) != ddp__comm_handle(c, 0))
                 ddp__handle_drop(ddp__comm_handle(c, l));
         }
     if (c->checked)

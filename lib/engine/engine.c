@@ -205,7 +205,7 @@ static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
         (rc = make_graph(e, chain)) < 0 || (rc = make_arrays(e)) < 0 ||
         (rc = note_values(e)) < 0 || (rc = ddp__step_calls_new(e)) < 0)
         return rc;
-    for (int l = 0; l < e->spec.lanes; l++)
+    for (int l = e->spec.lanes - 1; l >= 0; l--) /* 0 may have another's */
         if ((l == 0 || ddp__engine_has_lane(e, l)) &&
             (rc = ddp__lane_new(e, &e->lane[l])) < 0)
             return rc;

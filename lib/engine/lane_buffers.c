@@ -9,12 +9,27 @@
 #include "engine/engine.h"
 #include "engine/lane_buffers.h"
 
+bool ddp__lanes_in_place(const struct ddp__engine *e)
+{
+    return e->ranks > 1 && !e->ddp->accelerator && e->lane_begin > 0 &&
+           e->lane_begin < e->lane_end;
+}
+
+static bool has_gradients(const struct ddp__engine *e,
+                          const struct ddp__lane *l)
+{
+    return l != e->lane || !ddp__lanes_in_place(e);
+}
+
 int ddp__lane_new(struct ddp__engine *e, struct ddp__lane *l)
 {
     const ddp_graph_t *g = e->graph;
 
     l->arena = calloc((size_t)g->arenas + 1, sizeof(*l->arena));
-    l->grad = calloc((size_t)e->params->buckets + 1, sizeof(*l->grad));
+    if (has_gradients(e, l))
+        l->grad = calloc((size_t)e->params->buckets + 1, sizeof(*l->grad));
+    else
+        l->grad = e->lane[e->lane_begin].grad;
     l->input = calloc((size_t)(e->spec.ring * e->inputs), sizeof(*l->input));
     l->sum = calloc((size_t)g->sums + 1, sizeof(*l->sum));
     if (!l->arena || !l->grad || !l->input || !l->sum)
@@ -25,7 +40,9 @@ int ddp__lane_new(struct ddp__engine *e, struct ddp__lane *l)
     for (int i = 0; i < g->arenas; i++)
         ddp__handle_register(&l->arena[i], NULL, g->arena[i].size);
     for (int b = 0; ddp_graph_training(g) && b < e->params->buckets; b++)
-        ddp__handle_register(&l->grad[b], NULL, e->params->bucket[b].len * 4);
+        if (!l->grad[b].h)
+            ddp__handle_register(&l->grad[b], NULL,
+                                 e->params->bucket[b].len * 4);
     for (int i = 0; i < g->sums; i++)
         ddp__handle_register(&l->sum[i], NULL, ddp__value_size(g, g->sum[i]));
     ddp__handle_register(&l->stats, l->stats_memory, sizeof(l->stats_memory));
@@ -38,7 +55,7 @@ void ddp__lane_free(struct ddp__engine *e, struct ddp__lane *l)
         ddp__handle_unregister(&l->arena[i]);
     for (int i = 0; l->input && i < e->spec.ring * e->inputs; i++)
         ddp__handle_unregister(&l->input[i]);
-    for (int b = 0; l->grad && b < e->buckets; b++)
+    for (int b = 0; l->grad && has_gradients(e, l) && b < e->buckets; b++)
         ddp__handle_unregister(&l->grad[b]);
     for (int i = 0; l->sum && i < e->graph->sums; i++)
         ddp__handle_unregister(&l->sum[i]);
@@ -46,7 +63,8 @@ void ddp__lane_free(struct ddp__engine *e, struct ddp__lane *l)
     free(l->sum);
     free(l->arena);
     free(l->input);
-    free(l->grad);
+    if (has_gradients(e, l))
+        free(l->grad);
 }
 
 void ddp__engine_rest(struct ddp__engine *e)

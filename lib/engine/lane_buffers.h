@@ -9,6 +9,11 @@ struct ddp__lane;
 
 /* Register its handles, which get memory at first use.  DDP_ENOMEM; to be freed
  * all the same. */
+/* Whether sums over ranks, which are lane 0's, come to this rank's first lane,
+ * whose own gradients nobody needs any more then: lane 0 is another rank's, and
+ * there are no GPUs, whose memory is planned for both. */
+bool ddp__lanes_in_place(const struct ddp__engine *e);
+
 int ddp__lane_new(struct ddp__engine *e, struct ddp__lane *l);
 void ddp__lane_free(struct ddp__engine *e, struct ddp__lane *l);
 
