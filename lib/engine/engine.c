@@ -11,7 +11,6 @@
 #include "base/thread.h"
 #include "engine/early.h"
 #include "engine/engine.h"
-#include "engine/host.h"
 #include "engine/lane_buffers.h"
 #include "engine/lanes.h"
 #include "engine/reduce.h"
@@ -257,7 +256,7 @@ static void end_engine(struct ddp__engine *e)
     ddp__ema_free(e->ema);
     ddp__step_calls_free(e);
     ddp__graph_free(e->graph);
-    ddp__host_free(e);
+    ddp__host_unmap(&e->common);
     ddp__task_group_fini(&e->group);
     ddp__lock_fini(&e->lock);
     free(e->lane);

@@ -6,6 +6,7 @@
 
 #include "engine/comm.h"
 #include "engine/ema.h"
+#include "engine/host.h"
 #include "engine/result.h"
 #include "graph/graph.h"
 #include "runtime/context.h"
@@ -98,8 +99,7 @@ struct ddp__engine {
     int64_t begun;               /* the first of them */
     int64_t failed;              /* the step that did, until settled; or -1 */
     double submit_s, first_submit, last_end, flops;
-    void *host; /* what ranks of this host share: see host.c; NULL: nothing */
-    size_t host_size;
+    struct ddp__host_memory common; /* packed weights that ranks share */
     bool torn;
     bool scarce; /* GPUs have no room for all gradients and the state: no task
                     needs those of several buckets */

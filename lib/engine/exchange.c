@@ -13,58 +13,6 @@
 #include "base/half.h"
 #include "engine/exchange.h"
 
-/* ---- messages ----------------------------------------------------------- */
-
-static int messages_new(struct ddp__messages *m, struct ddp__wire *w, int tag,
-                        int most)
-{
-    *m = (struct ddp__messages){.wire = w, .tag = tag % (w->tags - 1)};
-    m->request = calloc((size_t)most + 1, sizeof(*m->request));
-    return m->request ? 0 : ddp__fail(DDP_ENOMEM, "out of memory for messages");
-}
-
-static int message_result(const struct ddp__messages *m, int rc)
-{
-    return rc < 0 ? ddp__fail(rc, "messages between ranks: %s", m->wire->why)
-                  : rc;
-}
-
-static int send(struct ddp__messages *m, int to, const void *data, size_t len)
-{
-    int rc = 0;
-
-    if (len)
-        rc = m->wire->send(m->wire, to, m->tag, data, len,
-                           &m->request[m->count++]);
-    return message_result(m, rc);
-}
-
-static int receive(struct ddp__messages *m, int from, void *data, size_t len)
-{
-    int rc = 0;
-
-    if (len)
-        rc = m->wire->recv(m->wire, from, m->tag, data, len,
-                           &m->request[m->count++]);
-    return message_result(m, rc);
-}
-
-/* 1: all so far are over, and others may follow. */
-static int poll_messages(struct ddp__messages *m)
-{
-    int rc;
-
-    while (m->count > 0) {
-        uintptr_t *last = &m->request[m->count - 1];
-
-        if (*last && (rc = m->wire->test(m->wire, last)) != 1)
-            return message_result(m, rc);
-        m->count--;
-        m->wire->over++;
-    }
-    return 1;
-}
-
 /* ---- the sum of a vector ------------------------------------------------ */
 
 void ddp__add_f32(void *to, const void *from, size_t n)
@@ -106,8 +54,7 @@ size_t ddp__exchange_slice(const struct ddp__exchange *x, size_t n, int ranks,
     return ddp__slice_begin(n, ranks, rank);
 }
 
-/* The elements whose sum a rank makes. */
-static size_t slice_begin(const struct ddp__exchange *x, int rank)
+size_t ddp__exchange_begins(const struct ddp__exchange *x, int rank)
 {
     return x->begin +
            ddp__exchange_slice(x, x->end - x->begin, x->split.ranks, rank);
@@ -115,7 +62,7 @@ static size_t slice_begin(const struct ddp__exchange *x, int rank)
 
 static size_t slice_len(const struct ddp__exchange *x, int rank)
 {
-    return slice_begin(x, rank + 1) - slice_begin(x, rank);
+    return ddp__exchange_begins(x, rank + 1) - ddp__exchange_begins(x, rank);
 }
 
 static size_t slice_bytes(const struct ddp__exchange *x, int rank)
@@ -125,7 +72,7 @@ static size_t slice_bytes(const struct ddp__exchange *x, int rank)
 
 static char *slice_of(const struct ddp__exchange *x, void *vector, int rank)
 {
-    return (char *)vector + slice_begin(x, rank) * x->size;
+    return (char *)vector + ddp__exchange_begins(x, rank) * x->size;
 }
 
 static int rank_of(const struct ddp__exchange *x, int lane)
@@ -162,11 +109,11 @@ static int send_slice(struct ddp__exchange *x, int to, void *vector, int r)
     uint16_t *out = x->out + x->outs;
 
     if (!x->half)
-        return send(&x->m, to, from, slice_bytes(x, r));
+        return ddp__messages_send(&x->m, to, from, slice_bytes(x, r));
     for (size_t i = 0; i < len; i++)
         out[i] = ddp__to_bf16(from[i]);
     x->outs += len;
-    return send(&x->m, to, out, len * sizeof(*out));
+    return ddp__messages_send(&x->m, to, out, len * sizeof(*out));
 }
 
 static void widen(float *to, const uint16_t *from, size_t len)
@@ -221,10 +168,12 @@ static int exchange_pieces(struct ddp__exchange *x)
         if (x->piece[l]) {
             rc = send_piece(x, x->piece[l]);
         } else if (x->half) {
-            rc = receive(&x->m, rank_of(x, l), in, slice_len(x, me) * 2);
+            rc = ddp__messages_receive(&x->m, rank_of(x, l), in,
+                                       slice_len(x, me) * 2);
             in += slice_len(x, me);
         } else {
-            rc = receive(&x->m, rank_of(x, l), x->block[l], slice_bytes(x, me));
+            rc = ddp__messages_receive(&x->m, rank_of(x, l), x->block[l],
+                                       slice_bytes(x, me));
         }
     }
     return rc;
@@ -285,7 +234,7 @@ static int add_pieces(struct ddp__exchange *x)
 /* Where another rank's slice of the sum arrives. */
 static void *sum_of(struct ddp__exchange *x, int r)
 {
-    return x->half ? (void *)(x->in + slice_begin(x, r) - x->begin)
+    return x->half ? (void *)(x->in + ddp__exchange_begins(x, r) - x->begin)
                    : slice_of(x, x->sum, r);
 }
 
@@ -301,7 +250,7 @@ static int exchange_sums(struct ddp__exchange *x)
 
     for (int r = 0; r < x->split.ranks && rc == 0; r++)
         if (r != me && (rc = send_slice(x, r, x->sum, me)) == 0)
-            rc = receive(&x->m, r, sum_of(x, r), sum_bytes(x, r));
+            rc = ddp__messages_receive(&x->m, r, sum_of(x, r), sum_bytes(x, r));
     return rc;
 }
 
@@ -313,6 +262,8 @@ static void widen_sums(struct ddp__exchange *x)
                   slice_len(x, r));
 }
 
+/* ---- an exchange --------------------------------------------------------- */
+
 int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
                         const struct ddp__split *s, int tag)
 {
@@ -320,7 +271,7 @@ int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
     int rc;
 
     x->split = *s;
-    if ((rc = messages_new(&x->m, w, tag, (s->lanes + 2) * s->ranks)) < 0)
+    if ((rc = ddp__messages_new(&x->m, w, tag, (s->lanes + 2) * s->ranks)) < 0)
         return rc;
     x->first = calloc(lanes, sizeof(*x->first));
     x->block = calloc(lanes, sizeof(*x->block));
@@ -336,13 +287,13 @@ int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
 int ddp__exchange_poll(struct ddp__exchange *x)
 {
     bool gathers = x->kind == DDP__ALL_REDUCE || x->kind == DDP__ALL_GATHER;
-    int rc = poll_messages(&x->m);
+    int rc = ddp__messages_poll(&x->m);
 
     if (rc == 1 && !x->added) {
         rc = add_pieces(x);
         if (rc == 0 && gathers)
             rc = exchange_sums(x);
-        rc = rc < 0 ? rc : poll_messages(&x->m);
+        rc = rc < 0 ? rc : ddp__messages_poll(&x->m);
     }
     if (rc == 1 && x->half && gathers && !x->over)
         widen_sums(x);
@@ -350,15 +301,9 @@ int ddp__exchange_poll(struct ddp__exchange *x)
     return rc;
 }
 
-/* After a failure the module still uses what it has not finished. */
-static bool is_over(const struct ddp__messages *m)
-{
-    return m->count == 0;
-}
-
 void ddp__exchange_end(struct ddp__exchange *x)
 {
-    if (!is_over(&x->m))
+    if (!ddp__messages_over(&x->m))
         return;
     free(x->m.request);
     free(x->first);
@@ -376,7 +321,7 @@ int ddp__pass_begin(struct ddp__pass *p, struct ddp__wire *w, int tag, int root,
                     void *data, size_t len)
 {
     *p = (struct ddp__pass){.root = root, .data = data, .len = len};
-    return messages_new(&p->m, w, tag, PASS_AHEAD * w->count);
+    return ddp__messages_new(&p->m, w, tag, PASS_AHEAD * w->count);
 }
 
 static int pass_part(struct ddp__pass *p)
@@ -386,31 +331,31 @@ static int pass_part(struct ddp__pass *p)
     int me = p->m.wire->rank, rc = 0;
 
     if (me != p->root)
-        rc = receive(&p->m, p->root, data, len);
+        rc = ddp__messages_receive(&p->m, p->root, data, len);
     for (int r = 0; me == p->root && r < p->m.wire->count && rc == 0; r++)
         if (r != me)
-            rc = send(&p->m, r, data, len);
+            rc = ddp__messages_send(&p->m, r, data, len);
     p->done += len;
     return rc;
 }
 
 int ddp__pass_poll(struct ddp__pass *p)
 {
-    int rc = poll_messages(&p->m);
+    int rc = ddp__messages_poll(&p->m);
 
     while (rc == 1 && p->done < p->len) {
         rc = 0;
         for (int i = 0; rc == 0 && i < PASS_AHEAD && p->done < p->len; i++)
             rc = pass_part(p);
         if (rc == 0)
-            rc = poll_messages(&p->m);
+            rc = ddp__messages_poll(&p->m);
     }
     return rc;
 }
 
 void ddp__pass_end(struct ddp__pass *p)
 {
-    if (is_over(&p->m))
+    if (ddp__messages_over(&p->m))
         free(p->m.request);
 }
 
@@ -419,7 +364,7 @@ void ddp__pass_end(struct ddp__pass *p)
 int ddp__gather_new(struct ddp__gather *g, struct ddp__wire *w, int tag,
                     size_t (*len)(const void *arg, int rank), const void *arg)
 {
-    int rc = messages_new(&g->m, w, tag, 2 * w->count);
+    int rc = ddp__messages_new(&g->m, w, tag, 2 * w->count);
 
     g->data = NULL;
     if (!(g->at = calloc((size_t)w->count + 1, sizeof(*g->at))) || rc < 0)
@@ -441,21 +386,22 @@ int ddp__gather_begin(struct ddp__gather *g)
     int me = g->m.wire->rank, rc = 0;
 
     for (int r = 0; r < g->m.wire->count && rc == 0; r++)
-        if (r != me && (rc = send(&g->m, r, ddp__gather_of(g, me),
-                                  g->at[me + 1] - g->at[me])) == 0)
-            rc = receive(&g->m, r, ddp__gather_of(g, r),
-                         g->at[r + 1] - g->at[r]);
+        if (r != me &&
+            (rc = ddp__messages_send(&g->m, r, ddp__gather_of(g, me),
+                                     g->at[me + 1] - g->at[me])) == 0)
+            rc = ddp__messages_receive(&g->m, r, ddp__gather_of(g, r),
+                                       g->at[r + 1] - g->at[r]);
     return rc;
 }
 
 int ddp__gather_poll(struct ddp__gather *g)
 {
-    return poll_messages(&g->m);
+    return ddp__messages_poll(&g->m);
 }
 
 void ddp__gather_end(struct ddp__gather *g)
 {
-    if (!is_over(&g->m))
+    if (!ddp__messages_over(&g->m))
         return;
     free(g->m.request);
     free(g->data);

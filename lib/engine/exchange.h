@@ -10,14 +10,9 @@
 #include <stdbool.h>
 
 #include "engine/lanes.h"
+#include "engine/messages.h"
 #include "ops.h"
 #include "wire.h"
-
-struct ddp__messages {
-    struct ddp__wire *wire; /* not owned */
-    int tag, count;
-    uintptr_t *request; /* owned */
-};
 
 /* ---- the sum of a vector --------------------------------------------------
  */
@@ -73,6 +68,9 @@ struct ddp__exchange {
 /* The first of n elements in a rank's slice, by kind and root. */
 size_t ddp__exchange_slice(const struct ddp__exchange *x, size_t n, int ranks,
                            int rank);
+
+/* The first element of the vector whose sum a rank makes. */
+size_t ddp__exchange_begins(const struct ddp__exchange *x, int rank);
 
 /* Set wire, split and tag, allocate, and send the first messages.  DDP_ENOMEM,
  * or the error of the MPI module. */

@@ -1,10 +1,8 @@
-/* host.c - memory that the ranks of a host share, for packed weights
+/* host.c - memory that the ranks of a host share
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * All ranks have the same weights, and would pack them as often as there are
- * ranks.  The first one of a host makes memory for one copy; those with the
- * same calls, plans and places of copies map it.  It has no name, so that
- * nothing is left of it when they end.
+ * It has no name in the file system, so that nothing is left of it when they
+ * end.
  */
 #include "config.h"
 
@@ -15,56 +13,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
 #include "base/error.h"
-#include "engine/engine.h"
 #include "engine/host.h"
 #include "engine/ranks.h"
-#include "runtime/devices.h"
+#include "runtime/context.h"
 
 /* What a rank has; its numbers hold on that machine. */
 struct offer {
-    uint64_t machine;       /* 0: unknown */
-    int64_t process, file;  /* file -1: none */
-    uint64_t size, inode;   /* of the file */
-    uint32_t calls, unused; /* calls: what they are, as a checksum */
+    uint64_t machine;      /* 0: unknown */
+    int64_t process, file; /* file -1: none */
+    uint64_t size, inode;  /* of the file */
+    uint32_t use, unused;
 };
 
-static uint32_t add_call(uint32_t crc, const struct ddp__call *c, size_t size)
-{
-    uint64_t what[] = {(uint64_t)c->op, size};
-
-    crc = ddp__crc32c(crc, what, sizeof(what));
-    for (int i = 0; i < c->buffers; i++)
-        crc = ddp__crc32c(crc, &c->buf[i].shape, sizeof(c->buf[i].shape));
-    return crc;
-}
-
-static struct offer describe(const struct ddp__engine *e)
-{
-    struct offer o = {.machine = e->ddp->net.own_cores.machine,
-                      .process = getpid(),
-                      .file = -1};
-
-    for (int i = 0; i < e->graph->nodes; i++) {
-        const struct ddp__call *c = &e->graph->node[i]->call;
-        size_t size = ddp__call_common(c);
-
-        o.calls = size ? add_call(o.calls, c, size) : o.calls;
-        o.size += size;
-    }
-    return o;
-}
-
 /* On the first rank of a host that has others. */
-static void make_memory(const struct ddp__engine *e, struct offer *o)
+static void make_memory(const ddp_t *ddp, const char *name, struct offer *o)
 {
-    const struct ddp__wire *w = &e->ddp->net.wire;
+    const struct ddp__wire *w = &ddp->net.wire;
     struct stat s;
 
     if (w->local_rank > 0 || w->local_count == 1 || !o->size || !o->machine)
         return;
-    o->file = memfd_create("ddp-weights", MFD_CLOEXEC);
+    o->file = memfd_create(name, MFD_CLOEXEC);
     if (o->file < 0)
         return;
     if (ftruncate((int)o->file, (off_t)o->size) == 0 &&
@@ -82,7 +52,7 @@ static const struct offer *find(const struct offer *all, int count,
 {
     for (int r = 0; r < count; r++)
         if (all[r].file >= 0 && all[r].machine == mine->machine &&
-            all[r].size == mine->size && all[r].calls == mine->calls)
+            all[r].size == mine->size && all[r].use == mine->use)
             return &all[r];
     return NULL;
 }
@@ -112,38 +82,25 @@ static void *map(const struct offer *o)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void use(struct ddp__engine *e, const struct offer *o)
+int ddp__host_map(ddp_t *ddp, const char *name, size_t size, uint32_t use,
+                  struct ddp__host_memory *m)
 {
-    char *at;
+    int count = ddp->net.wire.count, rc;
+    struct offer mine = {.machine = ddp->net.own_cores.machine,
+                         .process = getpid(),
+                         .file = -1,
+                         .size = size,
+                         .use = use};
+    struct offer *all = calloc((size_t)count, sizeof(*all));
+    const struct offer *found;
 
-    if (!o || !(e->host = map(o)))
-        return;
-    e->host_size = o->size;
-    at = e->host;
-    for (int i = 0; i < e->graph->nodes; i++) {
-        const struct ddp__call *c = &e->graph->node[i]->call;
-        size_t size = ddp__call_common(c);
-
-        if (size)
-            ddp__call_use_common(c, at);
-        at += size;
-    }
-}
-
-int ddp__host_share(struct ddp__engine *e)
-{
-    int count = e->ddp->net.wire.count, rc;
-    struct offer mine, *all;
-
-    if (e->ranks == 1 || e->simulated)
-        return 0;
-    if (!(all = calloc((size_t)count, sizeof(*all))))
+    if (!all)
         return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
-    mine = describe(e);
-    make_memory(e, &mine);
-    if ((rc = ddp__ranks_gather(e->ddp, &mine, sizeof(mine), all)) == 0) {
-        use(e, find(all, count, &mine));
-        rc = ddp__ranks_agree(e->ddp, 0); /* all have mapped it */
+    make_memory(ddp, name, &mine);
+    if ((rc = ddp__ranks_gather(ddp, &mine, sizeof(mine), all)) == 0) {
+        if ((found = find(all, count, &mine)) && (m->at = map(found)))
+            m->size = size;
+        rc = ddp__ranks_agree(ddp, 0); /* all have mapped it */
     }
     if (mine.file >= 0)
         close((int)mine.file);
@@ -151,8 +108,9 @@ int ddp__host_share(struct ddp__engine *e)
     return rc;
 }
 
-void ddp__host_free(struct ddp__engine *e)
+void ddp__host_unmap(struct ddp__host_memory *m)
 {
-    if (e->host)
-        munmap(e->host, e->host_size);
+    if (m->at)
+        munmap(m->at, m->size);
+    *m = (struct ddp__host_memory){NULL, 0};
 }

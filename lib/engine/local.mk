@@ -12,6 +12,8 @@ LIB_SOURCES += \
     %D%/comm_room.h \
     %D%/comm_vector.c \
     %D%/comm_vector.h \
+    %D%/common.c \
+    %D%/common.h \
     %D%/early.c \
     %D%/early.h \
     %D%/ema.c \
@@ -32,6 +34,8 @@ LIB_SOURCES += \
     %D%/lanes.h \
     %D%/loss_scaler.c \
     %D%/loss_scaler.h \
+    %D%/messages.c \
+    %D%/messages.h \
     %D%/optim.c \
     %D%/parts.c \
     %D%/parts.h \

@@ -1,0 +1,14 @@
+/* common.h - packed weights that the ranks of a host share
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_COMMON_H
+#define DDP_COMMON_H
+
+struct ddp__engine;
+
+/* Have the engine's calls share them, before their first task; every rank calls
+ * this.  DDP_EPEER, DDP_ENOMEM; that memory cannot be shared is no failure.
+ * The memory goes when the calls have been released. */
+int ddp__common_new(struct ddp__engine *e);
+
+#endif
