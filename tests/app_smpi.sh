@@ -27,6 +27,7 @@ END
 smpicc -O1 -I"$builddir" -I"$srcdir/lib" -I"$srcdir/codelets" \
     "$srcdir/tests/smpi_exchange.c" "$srcdir/codelets/mpi/mpi.c" \
     "$srcdir/lib/engine/parts.c" "$srcdir/lib/engine/stage.c" "$srcdir/lib/engine/exchange.c" \
+    "$srcdir/lib/engine/messages.c" "$srcdir/lib/engine/near_sum.c" \
     "$srcdir/lib/engine/lanes.c" "$srcdir/lib/base/error.c" \
     "$srcdir/lib/base/printable.c" \
     -o "$tmp/exchange" >"$tmp/out" 2>"$tmp/err"

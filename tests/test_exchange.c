@@ -356,7 +356,9 @@ struct rank {
 struct vectors {
     float lane[LANES][LEN], sum[LEN], room[2][LANES * LEN];
     void *piece[LANES];
+    void *near[LANES];
 };
+static struct vectors *vectors[RANKS]; /* of each rank: SUMS */
 
 static void add_local(const struct rank *r, struct vectors *v)
 {
@@ -382,6 +384,32 @@ static void fill(const struct rank *r, int tag, struct vectors *v)
     add_local(r, v);
 }
 
+static bool near;       /* ranks read and write each other's vectors */
+static int absent = -1; /* a rank whose data must not be touched */
+
+static int first_lane(const struct rank *r)
+{
+    return ddp__lanes_begin(r->split.lanes, r->split.ranks, r->wire.rank);
+}
+
+/* Where all ranks have their pieces, and this one the sum. */
+static void look_near(const struct rank *r, struct vectors *v, int tag,
+                      struct ddp__exchange *x)
+{
+    const struct ddp__split *s = &r->split;
+    bool first[LANES];
+
+    ddp__pieces(&(struct ddp__split){s->lanes, s->lanes, s->ranks}, first);
+    for (int l = 0; l < s->lanes; l++)
+        v->near[l] =
+            first[l]
+                ? vectors[ddp__lanes_rank(s->lanes, s->ranks, l)][tag].lane[l]
+                : NULL;
+    x->near = v->near;
+    x->absent = r->wire.rank == absent;
+    x->sum = v->near[first_lane(r)];
+}
+
 static bool divided; /* each exchange is made of its two halves */
 static bool rooted;  /* one rank alone gets the sum */
 
@@ -405,6 +433,8 @@ static void begin_part(struct rank *r, struct vectors *v, int tag, int part,
         x->device = 5;
         x->room = (char *)v->room[part];
     }
+    if (near)
+        look_near(r, v, tag, x);
     ddp__exchange_begin(x, &r->wire, &r->split, 2 * tag + part);
 }
 
@@ -418,7 +448,7 @@ static void begin_gather(struct rank *r, int tag, struct ddp__exchange *x)
     float *sum = x->sum;
 
     for (size_t i = 0; i < n; i++)
-        if (i < from || i >= to)
+        if (!near && (i < from || i >= to))
             sum[x->begin + i] = -7;
     ddp__exchange_end(&first);
     *x = (struct ddp__exchange){.kind = DDP__ALL_GATHER,
@@ -427,7 +457,8 @@ static void begin_gather(struct rank *r, int tag, struct ddp__exchange *x)
                                 .begin = first.begin,
                                 .end = first.end,
                                 .size = first.size,
-                                .half = first.half};
+                                .half = first.half,
+                                .near = first.near};
     ddp__exchange_begin(x, &r->wire, &r->split, tag);
 }
 
@@ -441,11 +472,24 @@ static int poll_part(struct rank *r, int tag, struct ddp__exchange *x)
     return 0;
 }
 
+/* A rank's first piece, before anything is added to it by others. */
+static bool is_untouched(const struct rank *r, const struct vectors *v, int tag)
+{
+    struct vectors *own = calloc(1, sizeof(*own));
+    int l = first_lane(r);
+    bool same;
+
+    fill(r, tag, own);
+    same = !memcmp(own->lane[l], v->lane[l], sizeof(own->lane[l]));
+    free(own);
+    return same;
+}
+
 /* The ranks begin their exchanges in different orders. */
 static void *run_rank(void *arg)
 {
     struct rank *r = arg;
-    struct vectors *v = calloc(SUMS, sizeof(*v));
+    struct vectors *v = vectors[r->wire.rank];
     struct ddp__exchange x[2 * SUMS] = {0};
     int done = 0;
 
@@ -463,12 +507,13 @@ static void *run_rank(void *arg)
     }
     r->good = true;
     for (int i = 0; i < 2 * SUMS; i++) {
-        if (!rooted || x[i].root == r->wire.rank)
+        if (absent >= 0)
+            r->good &= is_untouched(r, &v[i / 2], i / 2);
+        else if (!rooted || x[i].root == r->wire.rank)
             r->good &=
                 is_sum_in(i / 2, r->split.used, x[i].sum, x[i].begin, x[i].end);
         ddp__exchange_end(&x[i]);
     }
-    free(v);
     return NULL;
 }
 
@@ -482,12 +527,16 @@ static bool equal_sums(int lanes, int used, int ranks)
     for (int i = 0; i < ranks; i++) {
         r[i].wire = wire_of(i, ranks);
         r[i].split = (struct ddp__split){lanes, used, ranks};
-        pthread_create(&r[i].thread, NULL, run_rank, &r[i]);
+        vectors[i] = calloc(SUMS, sizeof(*vectors[i]));
     }
+    for (int i = 0; i < ranks; i++)
+        pthread_create(&r[i].thread, NULL, run_rank, &r[i]);
     for (int i = 0; i < ranks; i++) {
         pthread_join(r[i].thread, NULL);
         good &= r[i].good;
     }
+    for (int i = 0; i < ranks; i++)
+        free(vectors[i]);
     return good && !messages;
 }
 
@@ -570,6 +619,32 @@ static void test_rooted(void)
     half = on_device = false;
     ok(good, "one rank alone gets the same sum, of half as many bytes, also "
              "as bf16 and on a device");
+}
+
+/* Each rank sends each other two notices of a byte. */
+static void test_near(void)
+{
+    static const int of[][3] = {
+        {8, 8, 2}, {8, 3, 4}, {12, 11, 5}, {24, 17, 8}, {13, 1, 3}};
+    bool good = true;
+
+    near = true;
+    for (int i = 0; i < 15; i++) {
+        const int *s = of[i % 5];
+
+        divided = i / 5 == 1;
+        rooted = i / 5 == 2;
+        bytes = 0;
+        good &= equal_sums(s[0], s[1], s[2]) &&
+                bytes == (size_t)(2 * SUMS * 2 * s[2] * (s[2] - 1));
+    }
+    divided = rooted = false;
+    ok(good, "so are those in memory that ranks share, of notices alone");
+    absent = 1;
+    ok(equal_sums(8, 8, 4) && equal_sums(12, 11, 3),
+       "and no rank's pieces are touched when one has no data");
+    absent = -1;
+    near = false;
 }
 
 static void test_device(void)
@@ -803,6 +878,7 @@ int main(void)
     test_device();
     test_divided();
     test_rooted();
+    test_near();
     test_staging();
     test_four(gather_rank, "each has");
     test_four(pass_rank, "one has");

@@ -1,4 +1,4 @@
-/* test_host.c - ranks of a host share packed weights
+/* test_host.c - ranks of a host share packed weights, and gradients
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What one process computes alone is the oracle of weights.  Whether memory is
@@ -21,7 +21,8 @@ struct row {
     int poor;     /* a rank that cannot open a file to share; -1: none */
     bool set;     /* one weight is set between steps, by all ranks */
     int dies;     /* a rank, in a forward pass; -1: none */
-    int share;    /* ranks that do */
+    int share;    /* ranks that share packed weights */
+    int add;      /* ranks that add gradients where they are: all or none */
     bool divided; /* the state of the optimizer */
 };
 static const struct row *row;
@@ -29,6 +30,7 @@ static const struct row *row;
 /* What a rank leaves; shared. */
 static struct outcome {
     int code, kilobytes, left; /* mapped while it trains, and afterwards */
+    int gradients;             /* mapped while it trains */
     char why[512];
     uint32_t weights;
 } * outcome;
@@ -37,7 +39,7 @@ static int this_rank;
 static ddp_chain_t *chain;
 
 /* Resident; -1: nothing is mapped. */
-static int shared_kilobytes(void)
+static int shared_kilobytes(const char *name)
 {
     FILE *f = fopen("/proc/self/smaps", "r");
     char line[512];
@@ -47,7 +49,7 @@ static int shared_kilobytes(void)
 
     while (f && fgets(line, sizeof(line), f))
         if (sscanf(line, "%lx-%lx", &from, &to) == 2)
-            ours = strstr(line, "memfd:ddp-weights") != NULL;
+            ours = strstr(line, name) != NULL;
         else if (ours && sscanf(line, "Rss: %d", &part) == 1)
             size = (size < 0 ? 0 : size) + part;
     if (f)
@@ -153,7 +155,8 @@ static int train(ddp_t *ddp, ddp_dataset_t *data, struct outcome *out)
         if (rc >= 0 && row->set && i == STEPS / 2)
             rc = set_thrice(t);
     }
-    out->kilobytes = shared_kilobytes();
+    out->kilobytes = shared_kilobytes("memfd:ddp-weights");
+    out->gradients = shared_kilobytes("memfd:ddp-gradients");
     ddp_trainer_free(t);
     return rc;
 }
@@ -176,7 +179,7 @@ static int run_rank(int rank)
         snprintf(out->why, sizeof(out->why), "%s", ddp_errmsg());
     else
         out->code = ddp_chain_checksum(chain, &out->weights);
-    out->left = shared_kilobytes();
+    out->left = shared_kilobytes("memfd:ddp-");
     ddp_dataset_free(data);
     ddp_chain_free(chain);
     ddp_finish(ddp);
@@ -199,7 +202,7 @@ static void run(const struct row *r, int count)
 static void test_row(const struct row *r)
 {
     uint32_t want;
-    int good = 0, share = 0;
+    int good = 0, share = 0, add = 0;
 
     run(r, 1);
     want = outcome[0].weights;
@@ -207,19 +210,22 @@ static void test_row(const struct row *r)
     for (int i = 0; i < r->ranks; i++) {
         const struct outcome *o = &outcome[i];
 
-        diag("rank %d: code %d, weights %08x, %d KB, then %d %s", i, o->code,
-             o->weights, o->kilobytes, o->left, o->why);
+        diag("rank %d: code %d, weights %08x, %d and %d KB, then %d %s", i,
+             o->code, o->weights, o->kilobytes, o->gradients, o->left, o->why);
         good += o->code == 0 && o->left < 0 && o->weights == want;
         share += o->kilobytes > 0;
+        add += o->gradients > 0;
     }
     is_int(good, r->ranks, "%s: equal weights, and nothing is left", r->what);
-    is_int(share, r->share, "%s: so many ranks use shared memory", r->what);
+    is_int(share, r->share, "%s: so many ranks share weights", r->what);
+    is_int(add, r->add, "%s: so many ranks share gradients", r->what);
 }
 
 /* The others may just be waiting for its part of a copy. */
 static void test_death(void)
 {
-    static const struct row death = {"a rank dies", 2, -1, false, 1, 1, false};
+    static const struct row death = {"a rank dies", 2, -1, false, 1, 1, 1,
+                                     false};
 
     run(&death, death.ranks);
     is_int(outcome[0].code, DDP_EPEER, "the other of two ranks notices that");
@@ -229,12 +235,12 @@ static void test_death(void)
 int main(void)
 {
     static const struct row rows[] = {
-        {"2 ranks", 2, -1, false, -1, 2, false},
-        {"3 ranks", 3, -1, false, -1, 3, false},
-        {"a weight is set", 2, -1, true, -1, 2, false},
-        {"one of 3 cannot open it", 3, 1, false, -1, 2, false},
-        {"the first of 3 cannot make it", 3, 0, false, -1, 0, false},
-        {"a divided optimizer", 3, -1, false, -1, 3, true},
+        {"2 ranks", 2, -1, false, -1, 2, 2, false},
+        {"3 ranks", 3, -1, false, -1, 3, 3, false},
+        {"a weight is set", 2, -1, true, -1, 2, 2, false},
+        {"one of 3 cannot open it", 3, 1, false, -1, 2, 0, false},
+        {"the first of 3 cannot make it", 3, 0, false, -1, 0, 0, false},
+        {"a divided optimizer", 3, -1, false, -1, 3, 3, true},
     };
 
     outcome = fork_memory(RANKS * sizeof(*outcome));

@@ -78,6 +78,7 @@ static void free_comm(struct ddp__comm *c)
 {
     free(c->first);
     free(c->piece);
+    free(c->near);
     free(c->nothing);
     ddp__parts_free(&c->parts);
     free(c->pieces);
@@ -233,7 +234,8 @@ static struct ddp__comm *comm_new(struct ddp__engine *e,
     c->piece = calloc(lanes, sizeof(*c->piece));
     c->pieces = calloc((size_t)e->ranks, sizeof(*c->pieces));
     c->block = calloc(lanes, sizeof(*c->block));
-    if (c->first && c->piece && c->pieces && c->block)
+    c->near = calloc(lanes, sizeof(*c->near));
+    if (c->first && c->piece && c->pieces && c->block && c->near)
         return c;
     free_comm(c);
     return NULL;

@@ -30,6 +30,7 @@ struct ddp__comm {
     atomic_int left;          /* handles that are not open yet */
     bool *first;   /* by lane: has a piece; owned, like what follows */
     void **piece;  /* by lane: of this rank */
+    void **near;   /* by lane: of all ranks, if they map them (near.h) */
     char *nothing; /* if alone: zeros in place of pieces and sum */
     struct ddp__parts parts;
     struct ddp__gather gather;
@@ -60,6 +61,12 @@ static inline bool ddp__comm_is_ours(const struct ddp__comm *c, int lane)
 static inline bool ddp__comm_gathers(const struct ddp__comm *c)
 {
     return c->kind == DDP__ALL_GATHER;
+}
+
+/* Ranks add what they map, and messages are notices. */
+static inline bool ddp__comm_is_near(const struct ddp__comm *c)
+{
+    return c->e->near && c->total.kind == DDP__TOTAL_BUCKET;
 }
 
 static inline bool ddp__comm_is_half(const struct ddp__comm *c)

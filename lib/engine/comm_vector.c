@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/comm_op.h"
 #include "engine/comm_vector.h"
+#include "engine/near.h"
 #include "engine/shard.h"
 
 static const struct ddp__view *vector(const struct ddp__comm *c)
@@ -40,8 +41,9 @@ static void fill_none(const struct ddp__comm *c, void *piece)
 static size_t others_room(const struct ddp__comm *c)
 {
     bool whole = c->kind == DDP__REDUCE;
-    int others =
-        whole && !ddp__shard_keeps(c->e, c->total.at) ? 0 : c->parts.others;
+    bool none =
+        ddp__comm_is_near(c) || (whole && !ddp__shard_keeps(c->e, c->total.at));
+    int others = none ? 0 : c->parts.others;
 
     return ddp__parts_room(c->parts.len, c->split.ranks, others, whole);
 }
@@ -124,6 +126,11 @@ static int begin_vector(struct ddp__comm *c)
     x->size = ddp__comm_element_size(c);
     x->half = ddp__comm_is_half(c);
     x->add = addition(c);
+    if (ddp__comm_is_near(c)) {
+        ddp__near_pieces(c->e, c->total.at, c->near);
+        x->near = c->near;
+    }
+    x->absent = c->alone;
     if (c->at.messages) {
         x->space = c->at.space;
         x->device = c->at.device;

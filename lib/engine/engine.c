@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "engine/early.h"
 #include "engine/engine.h"
+#include "engine/near.h"
 #include "engine/lane_buffers.h"
 #include "engine/lanes.h"
 #include "engine/reduce.h"
@@ -257,6 +258,7 @@ static void end_engine(struct ddp__engine *e)
     ddp__step_calls_free(e);
     ddp__graph_free(e->graph);
     ddp__host_unmap(&e->common);
+    ddp__near_free(e);
     ddp__task_group_fini(&e->group);
     ddp__lock_fini(&e->lock);
     free(e->lane);

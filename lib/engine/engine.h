@@ -100,6 +100,7 @@ struct ddp__engine {
     int64_t failed;              /* the step that did, until settled; or -1 */
     double submit_s, first_submit, last_end, flops;
     struct ddp__host_memory common; /* packed weights that ranks share */
+    struct ddp__near *near; /* gradients that they do; owned; NULL: none */
     bool torn;
     bool scarce; /* GPUs have no room for all gradients and the state: no task
                     needs those of several buckets */

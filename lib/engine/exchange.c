@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "engine/exchange.h"
+#include "engine/near_sum.h"
 
 /* ---- the sum of a vector ------------------------------------------------ */
 
@@ -281,6 +282,8 @@ int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
     if ((rc = make_half(x)) < 0)
         return rc;
     x->added = x->kind == DDP__ALL_GATHER;
+    if (x->near)
+        return ddp__near_sum_begin(x);
     return x->added ? exchange_sums(x) : exchange_pieces(x);
 }
 
@@ -290,8 +293,8 @@ int ddp__exchange_poll(struct ddp__exchange *x)
     int rc = ddp__messages_poll(&x->m);
 
     if (rc == 1 && !x->added) {
-        rc = add_pieces(x);
-        if (rc == 0 && gathers)
+        rc = x->near ? ddp__near_sum_make(x) : add_pieces(x);
+        if (rc == 0 && gathers && !x->near)
             rc = exchange_sums(x);
         rc = rc < 0 ? rc : ddp__messages_poll(&x->m);
     }
@@ -309,6 +312,7 @@ void ddp__exchange_end(struct ddp__exchange *x)
     free(x->first);
     free(x->block);
     free(x->own_room);
+    free(x->said);
     free(x->out);
     free(x->in);
 }

@@ -56,6 +56,12 @@ struct ddp__exchange {
      * NULL: main memory. */
     const struct ddp__space *space;
     int device;
+    /* By lane: the pieces of all ranks, which map each other's; messages are
+     * notices then.  Each rank has its sum in its first lane.  NULL: messages
+     * have data.  Not owned. */
+    void *const *near;
+    bool absent;        /* near: this rank has no data, so no sum is made */
+    char *said;         /* near, by rank: its last notice; owned */
     char *room;         /* there, for others' pieces; NULL: allocated here */
     char *own_room;     /* owned, like the next four */
     bool *first;        /* by lane: has a piece */

@@ -34,9 +34,13 @@ LIB_SOURCES += \
     %D%/lanes.h \
     %D%/loss_scaler.c \
     %D%/loss_scaler.h \
+    %D%/optim.c \
     %D%/messages.c \
     %D%/messages.h \
-    %D%/optim.c \
+    %D%/near.c \
+    %D%/near.h \
+    %D%/near_sum.c \
+    %D%/near_sum.h \
     %D%/parts.c \
     %D%/parts.h \
     %D%/ranks.c \

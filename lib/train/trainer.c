@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "data/dataset.h"
 #include "engine/common.h"
+#include "engine/near.h"
 #include "graph/param_values.h"
 #include "runtime/devices.h"
 #include "runtime/trace.h"
@@ -219,7 +220,7 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
     t->skips.last = -1;
     if (ddp__own_data(t, configure(t, data, cfg)) < 0 ||
         ddp__agree_on_trainer(t, make_trainer(t)) < 0 ||
-        ddp__common_new(t->engine) < 0) {
+        ddp__common_new(t->engine) < 0 || ddp__near_new(t->engine) < 0) {
         ddp_trainer_free(t);
         return NULL;
     }
