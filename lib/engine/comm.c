@@ -221,7 +221,7 @@ static struct ddp__comm *comm_new(struct ddp__engine *e,
     c->kind = kind;
     c->alone = alone;
     c->checked = is_news(c) && !alone && ddp__slices_used(e, s);
-    c->kept = is_news(c) && ddp__shard_sums(e, s);
+    c->kept = is_news(c) && e->checker && ddp__slices_used(e, s);
     c->op.done = finish;
     c->op.pressing = is_news(c);
     c->op.patient = total.kind == DDP__TOTAL_BUCKET;

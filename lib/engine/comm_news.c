@@ -112,7 +112,7 @@ static double add_squares(struct ddp__comm *c)
 
     for (int b = 0; b < e->params->buckets && divisor != 0; b++)
         if (e->reached[b]) {
-            int r = e->keeper[b];
+            int r = e->checker[b];
 
             sum += numbers_of(c, r)[squares_at(c, r) + (size_t)b] /
                    (divisor * divisor);

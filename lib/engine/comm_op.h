@@ -24,7 +24,7 @@ struct ddp__comm {
     bool alone;               /* after a failed submission: no data */
     bool empty;               /* own sub-batches, and this rank has none */
     bool checked;             /* news: with the checks of slices */
-    bool kept;                /* news: with the norms of kept sums */
+    bool kept;                /* news: with the norms of sums */
     struct ddp__direct at;    /* where the vectors are opened */
     struct ddp__handle room;  /* for messages; h NULL: none */
     atomic_int left;          /* handles that are not open yet */

@@ -277,6 +277,8 @@ static void end_engine(struct ddp__engine *e)
     free(e->round);
     free(e->sqnorm);
     free(e->owner);
+    if (e->checker != e->keeper)
+        free(e->checker);
     free(e->keeper);
     free(e->result);
     ddp__context_unbind(e->ddp, &e->bound);

@@ -30,7 +30,8 @@ struct ddp__engine_spec {
      * if these are even: without clipping, if norms are quotients of sums, as
      * CPU kernels make them, and if nobody else reads them. */
     bool shard_sums;
-    bool shared; /* all ranks run each step together, with some lanes each */
+    bool divides; /* norms are quotients of sums, on all ranks */
+    bool shared;  /* all ranks run each step together, with some lanes each */
     bool own; /* ... or, where shared, with lanes and sub-batches of its own */
     const int64_t *count; /* atomic: of this rank, for ddp__agreed; or NULL */
     bool values_follow;   /* the caller initialises the weights afterwards */
@@ -92,6 +93,8 @@ struct ddp__engine {
     struct ddp__slices *slices; /* owned; NULL: the decision needs all sums */
     int *owner;     /* by bucket: the worker it is merged and updated on */
     int *keeper;    /* by bucket: the rank with its state; NULL: all have it */
+    int *checker;   /* by bucket: the rank that checks its sum and tells its
+                       norm; keeper, or owned; NULL: each checks its slices */
     bool kept_sums; /* only it needs the sum of the gradients */
     struct ddp__lock lock;       /* of results */
     struct ddp__result *result;  /* ring of run_ahead + 1 */

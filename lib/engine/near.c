@@ -14,6 +14,8 @@
 #include "engine/host.h"
 #include "engine/near.h"
 #include "engine/ranks.h"
+#include "engine/shard.h"
+#include "engine/slices.h"
 
 enum { PAGE = 4096 };
 
@@ -128,6 +130,19 @@ static int move_gradients(struct ddp__engine *e)
     return 0;
 }
 
+/* Whole sums need to be checked by one rank only, and their norms are its. */
+static int divide_checks(struct ddp__engine *e)
+{
+    int rc;
+
+    if (!e->slices || e->checker || !e->spec.divides)
+        return 0;
+    if ((rc = ddp__shard_checks(e)) < 0 || !e->checker)
+        return rc;
+    ddp__slices_free(e);
+    return ddp__slices_new(e);
+}
+
 int ddp__near_new(struct ddp__engine *e)
 {
     struct ddp__near *n;
@@ -145,7 +160,9 @@ int ddp__near_new(struct ddp__engine *e)
         return rc;
     }
     e->near = n;
-    return move_gradients(e);
+    if ((rc = move_gradients(e)) == 0)
+        rc = divide_checks(e);
+    return ddp__ranks_agree(e->ddp, rc);
 }
 
 void ddp__near_free(struct ddp__engine *e)

@@ -25,7 +25,8 @@
 #define UNEVEN 1.25
 
 /* Each bucket in turn goes to the rank that has the least so far. */
-static void choose_keepers(struct ddp__engine *e, size_t *load)
+static void choose_keepers(const struct ddp__engine *e, int *keeper,
+                           size_t *load)
 {
     for (int b = 0; b < e->params->buckets; b++) {
         int least = 0;
@@ -33,7 +34,7 @@ static void choose_keepers(struct ddp__engine *e, size_t *load)
         for (int r = 1; r < e->ranks; r++)
             if (load[r] < load[least])
                 least = r;
-        e->keeper[b] = least;
+        keeper[b] = least;
         load[least] += e->params->bucket[b].len;
     }
 }
@@ -58,14 +59,33 @@ int ddp__shard_new(struct ddp__engine *e)
     load = calloc((size_t)e->ranks, sizeof(*load));
     e->keeper = calloc((size_t)e->params->buckets + 1, sizeof(*e->keeper));
     if (load && e->keeper) {
-        choose_keepers(e, load);
+        choose_keepers(e, e->keeper, load);
         e->kept_sums = e->spec.shard_sums && is_even(e, load);
+        e->checker = e->kept_sums ? e->keeper : NULL;
     }
     free(load);
     return load && e->keeper
                ? 0
                : ddp__fail(DDP_ENOMEM, "out of memory for the keepers of the "
                                        "optimizer's state");
+}
+
+int ddp__shard_checks(struct ddp__engine *e)
+{
+    size_t *load = calloc((size_t)e->ranks, sizeof(*load));
+    int *checker = calloc((size_t)e->params->buckets + 1, sizeof(*checker));
+    bool enough = load && checker;
+
+    if (enough) {
+        choose_keepers(e, checker, load);
+        if (is_even(e, load)) {
+            e->checker = checker;
+            checker = NULL;
+        }
+    }
+    free(load);
+    free(checker);
+    return enough ? 0 : ddp__fail(DDP_ENOMEM, "out of memory for ranks");
 }
 
 bool ddp__shard_used(const struct ddp__engine *e)

@@ -16,6 +16,10 @@ struct ddp__step;
 /* Choose the keepers if spec.shard is set and there are several ranks. */
 int ddp__shard_new(struct ddp__engine *e);
 
+/* Choose ranks that check the sums which all ranks have whole, if these are
+ * even; DDP_ENOMEM. */
+int ddp__shard_checks(struct ddp__engine *e);
+
 bool ddp__shard_used(const struct ddp__engine *e);
 
 /* Whether the keeper alone gets the sum of a bucket's gradients in this step:

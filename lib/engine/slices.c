@@ -75,9 +75,9 @@ static int make_check(struct ddp__engine *e, struct ddp__slice *slice,
                             .optim = whole->optim};
     for (int i = 0; i < c->buffers; i++)
         c->buf[i] = whole->buf[i];
-    if (!e->kept_sums)
+    if (!e->checker)
         cut_spans(e, slice, span, &c->optim);
-    else if (!ddp__shard_keeps(e, slice->bucket))
+    else if (e->checker[slice->bucket] != e->ddp->net.wire.rank)
         c->optim.spans = 0;
     if (c->optim.spans)
         ddp__handle_register(&slice->found, slice->memory,

@@ -67,7 +67,7 @@ void ddp__slices_close(struct ddp__engine *e);
 /* Add what this rank has found, once all are acquired; what another rank has
  * found. */
 void ddp__slices_found(const struct ddp__engine *e, double all[DDP__NORMS]);
-/* Of the buckets that this rank keeps, by bucket: their squared norms. */
+/* Of the buckets that this rank checks, by bucket: their squared norms. */
 void ddp__slices_kept(const struct ddp__engine *e, double *squares);
 void ddp__slices_join(double all[DDP__NORMS], const double found[DDP__NORMS]);
 

@@ -185,6 +185,7 @@ static int make_trainer(struct ddp_trainer *t)
     if (!(t->sizes = calloc((size_t)t->loader.subs, sizeof(*t->sizes))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
     spec = ddp__engine_spec(&t->cfg, &t->loader, DDP__TRAIN);
+    spec.divides = t->divides_sums;
     spec.shard_sums = spec.shard && t->divides_sums &&
                       t->cfg.optimizer.clip_norm <= 0 && !t->cfg.keep_gradients;
     spec.rule = t->rule;
