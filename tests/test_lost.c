@@ -439,8 +439,9 @@ static void test_deaths(uint32_t want)
 
 /* Ranks update a bucket when they have all of it, so they may have updated
  * some when another rank dies.  A checkpoint of that would show in the weights:
- * every second step has one that is whole. */
-static void test_torn(void)
+ * every second step has one that is whole.  Ranks of a host have all of all
+ * buckets before they update one. */
+static void test_torn(bool hosts)
 {
     /* Of 14 messages a step, every second. */
     struct fault f = {.rank = 1, .message = 64};
@@ -449,17 +450,22 @@ static void test_torn(void)
     int torn = 0;
 
     wide = true;
-    run_dir = at("wide");
+    if (hosts)
+        setenv("TEST_WIRE_HOSTS", "1", 1);
+    run_dir = at(hosts ? "wide-hosts" : "wide");
     good = end_well(&want);
-    run_dir = at("torn");
+    run_dir = at(hosts ? "torn-hosts" : "torn");
     for (int i = 0; i < 7; i++, f.message += 2) {
         good &= lose(&f) >= 0;
         torn += outcome[0].torn || outcome[2].torn;
     }
     ok(good, "a rank dies at each moment of an exchange of three buckets");
-    ok(torn > 0, "others have then updated some weights: %d times of 7", torn);
+    ok(hosts ? torn > 0 : torn == 0,
+       "others on %s have then updated some weights: %d times of 7",
+       hosts ? "other hosts" : "its host", torn);
     ok(end_well(&weights) && weights == want,
        "no checkpoint has such weights, and the run can be resumed");
+    unsetenv("TEST_WIRE_HOSTS");
     wide = false;
 }
 
@@ -544,7 +550,8 @@ int main(void)
     ok(end_well(&want), "a run that is not disturbed ends well");
     test_failures(want);
     test_deaths(want);
-    test_torn();
+    test_torn(true);
+    test_torn(false);
     test_closing(want);
     if (getenv("DDP_LONG"))
         test_messages(want);

@@ -45,6 +45,9 @@ static const struct row {
      .skips = 2},
     {"a divided optimizer", .lanes = 12, .shard = true},
     {"a divided optimizer, bf16", .lanes = 9, .dtype = DDP_BF16, .shard = true},
+    {"even buckets", .lanes = 12, .even = true},
+    {"even buckets, values that are not finite", .lanes = 8, .dtype = DDP_F16,
+     .bad = true, .even = true, .skips = 2},
     {"an evenly divided optimizer", .lanes = 12, .shard = true, .even = true},
     {"the same, f16, and a sample that is not finite", .lanes = 8,
      .dtype = DDP_F16, .bad = true, .shard = true, .even = true, .skips = 2},
@@ -402,13 +405,14 @@ static void check_alone(const struct result *want)
     is_int(wrong, 0, "one process: %d runs, each with other weights", ROWS);
 }
 
-static void compare(int count, int i, const struct result *want)
+static void compare(int count, int i, const struct result *want,
+                    const char *where)
 {
     bool good = true;
 
     for (int r = 0; r < count; r++)
         good &= are_same(&results[r][i], want);
-    ok(good, "%d ranks: %s", count, row[i].what);
+    ok(good, "%d ranks%s: %s", count, where, row[i].what);
     if (good)
         return;
     show(-1, want);
@@ -492,8 +496,13 @@ int main(void)
         ok(run_rows(counts[n]), "%d ranks end well", counts[n]);
         check_cores(counts[n]);
         for (int i = 0; i < ROWS; i++)
-            compare(counts[n], i, &want[i]);
+            compare(counts[n], i, &want[i], "");
     }
+    setenv("TEST_WIRE_HOSTS", "1", 1);
+    ok(run_rows(3), "3 ranks on 3 hosts end well");
+    for (int i = 0; i < ROWS; i++)
+        compare(3, i, &want[i], " on 3 hosts");
+    unsetenv("TEST_WIRE_HOSTS");
     test_stops();
     test_numbers();
     return done_testing();
