@@ -88,13 +88,14 @@ struct ddp__device {
      * seconds has ended on a worker, on which nothing runs; NULL: it has run.
      */
     void (*simulated)(int64_t step, int lane, int worker, double seconds);
-    /* A worker used so many bytes of a buffer of `size`, in a task that was not
-     * run.  NULL: nobody counts. */
+    /* Whether a buffer is far from a worker now, and microseconds that it takes
+     * longer to read so many bytes of one that is.  NULL: none is. */
+    bool (*is_far)(int worker, uint64_t buffer);
+    double (*far_us)(double bytes);
+    /* A worker used so many bytes of a buffer of `size`, which was far when the
+     * task began, in a task that was not run.  NULL: nobody counts. */
     void (*used)(int worker, uint64_t buffer, size_t size, double bytes,
-                 enum ddp_access access);
-    /* Microseconds that it takes a worker longer to read so many bytes of a
-     * buffer from where it is.  NULL: none. */
-    double (*far_us)(int worker, uint64_t buffer, double bytes);
+                 enum ddp_access access, bool was_far);
     /* In a simulation of several nodes that all do the same: how many there
      * are.  NULL: this is the only one. */
     int (*nodes)(void);

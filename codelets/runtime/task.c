@@ -122,6 +122,7 @@ static void fill_call(struct starpu_task *task, struct ddp__called *one,
     int trained = ddp__op_operand(p->task.call->op, DDP__TRAINED);
 
     one->task = p->task;
+    one->far = 0;
     one->weights = trained < 0 ? NULL : p->buf[trained]->h;
     one->updated = p->updated;
     for (int i = 0; i < p->task.call->buffers; i++) {

@@ -234,19 +234,49 @@ static double bytes_of(const struct ddp__task *t, int i)
            ddp__operand_bytes(&t->call->buf[i], t->n);
 }
 
-/* What it takes this worker, if it is one, longer to read what is far from it.
- */
-static double far_us(const struct ddp__task *t, const struct ddp__device *d)
+/* Whether operand i is there and is accessed otherwise than so. */
+static bool not_only(const struct ddp__task *t, int i, enum ddp_access a)
 {
-    const struct ddp__call *c = t->call;
-    int w = starpu_worker_get_id();
-    double us = 0;
+    return ddp__call_has(t->call, i) &&
+           ddp__call_access(t->call, i, !t->accumulate) != a;
+}
 
-    for (int i = 0; d->far_us && i < ddp__call_signature(c)->operands; i++)
-        if (ddp__call_has(c, i) &&
-            ddp__call_access(c, i, !t->accumulate) != DDP_WRITE)
-            us += d->far_us(w, t->id[i], bytes_of(t, i));
-    return us;
+/* Whether one of a task's first calls writes a buffer. */
+static bool is_written(const struct ddp__task_run *r, int calls, uint64_t id)
+{
+    for (int c = 0; c < calls; c++) {
+        const struct ddp__task *t = &r->call[c].task;
+
+        for (int i = 0; i < ddp__call_signature(t->call)->operands; i++)
+            if (t->id[i] == id && not_only(t, i, DDP_READ))
+                return true;
+    }
+    return false;
+}
+
+/* What call n of a task reads from far, if this worker begins with it now. */
+static unsigned find_far(const struct ddp__task_run *r, int n,
+                         const struct ddp__device *d)
+{
+    const struct ddp__task *t = &r->call[n].task;
+    int w = starpu_worker_get_id();
+    unsigned far = 0;
+
+    for (int i = 0; i < ddp__call_signature(t->call)->operands; i++)
+        if (not_only(t, i, DDP_WRITE) && d->is_far(w, t->id[i]) &&
+            !is_written(r, n, t->id[i]))
+            far |= 1U << i;
+    return far;
+}
+
+static double far_us(const struct ddp__called *one, const struct ddp__device *d)
+{
+    double bytes = 0;
+
+    for (int i = 0; i < DDP_MAX_BUFFERS; i++)
+        if (one->far >> i & 1)
+            bytes += bytes_of(&one->task, i);
+    return bytes > 0 ? d->far_us(bytes) : 0;
 }
 
 /* On device `number` of those that such workers belong to. */
@@ -260,7 +290,7 @@ static double run_us(const struct ddp__task_run *r,
 
         us += ddp__cost_us(r->call[i].task.call, r->call[i].task.n, d) *
                   (d->slowness ? d->slowness(number) : 1) +
-              far_us(&r->call[i].task, d);
+              far_us(&r->call[i], d);
     }
     return us;
 }
@@ -274,6 +304,19 @@ static double stall_us(const struct ddp__task_run *r,
     return d->stalled ? 1e6 * d->stalled(number, r) : 0;
 }
 
+/* Until it ends, tasks on other nodes may write what it reads. */
+static void note_far(struct ddp__task_run *r,
+                     enum starpu_worker_archtype worker)
+{
+    for (int i = 0; i < r->calls; i++) {
+        const struct ddp__device *d = device_of(r, i, worker);
+
+        if (d->is_far)
+            r->call[i].far = find_far(r, i, d);
+    }
+}
+
+/* The last one to ask is the worker, when it begins. */
 double ddp__task_cost(struct starpu_task *task,
                       struct starpu_perfmodel_arch *arch, unsigned nimpl)
 {
@@ -281,10 +324,15 @@ double ddp__task_cost(struct starpu_task *task,
                                          *d = arch->ndevices > 0
                                                   ? &arch->devices[0]
                                                   : &any;
+    struct ddp__task_run *r = task->cl_arg;
+    double us;
 
     (void)nimpl;
-    return run_us(task->cl_arg, d->type, d->devid) +
-           stall_us(task->cl_arg, d->type, d->devid);
+    note_far(r, d->type);
+    us = run_us(r, d->type, d->devid);
+    if (device_of(r, 0, d->type)->simulated)
+        r->us = us;
+    return us + stall_us(r, d->type, d->devid);
 }
 
 /* Whether an accelerator begins with lanes, the n-th of so many. */
@@ -309,15 +357,16 @@ static void send_weights(const struct ddp__task_run *r)
                 starpu_data_prefetch_on_node(r->call[c].weights, node[i], 1);
 }
 
-static void count_uses(const struct ddp__task *t, int w,
+static void count_uses(const struct ddp__called *one, int w,
                        const struct ddp__device *d)
 {
+    const struct ddp__task *t = &one->task;
     const struct ddp__call *c = t->call;
 
     for (int i = 0; i < ddp__call_signature(c)->operands; i++)
         if (ddp__call_has(c, i))
             d->used(w, t->id[i], t->size[i], bytes_of(t, i),
-                    ddp__call_access(c, i, !t->accumulate));
+                    ddp__call_access(c, i, !t->accumulate), one->far >> i & 1);
 }
 
 /* A simulated task was not run: it has taken what it costs.  What the host does
@@ -326,10 +375,10 @@ static void simulate_task(struct ddp__task_run *r, int w)
 {
     enum starpu_worker_archtype type = starpu_worker_get_type(w);
     const struct ddp__device *d = device_of(r, 0, type);
-    double seconds = 1e-6 * run_us(r, type, starpu_worker_get_devid(w));
+    double seconds = 1e-6 * r->us;
 
     for (int i = 0; i < r->calls && d->used; i++)
-        count_uses(&r->call[i].task, w, d);
+        count_uses(&r->call[i], w, d);
     if (!d->simulated || ddp__op_is(r->call[0].task.call->op, DDP__IS_HOST))
         return;
     r->begin = ddp__now() - seconds;

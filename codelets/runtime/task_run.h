@@ -16,6 +16,7 @@ struct ddp__task_run {
     bool queues;                /* it may run on a device that does */
     struct ddp__traced *traced; /* not owned; NULL: it is not */
     double begin; /* asynchronous: when its kernels were queued; else 0 */
+    double us;    /* that it takes, of a simulated worker */
     int calls;
     struct ddp__called {
         struct ddp__task task;
@@ -23,6 +24,7 @@ struct ddp__task_run {
         _Atomic int64_t *updated;     /* not owned; NULL: the group's */
         int at[DDP_MAX_BUFFERS];      /* which of the task's each buffer is;
                                          -1: it is absent */
+        unsigned far; /* bit i: a simulated worker reads operand i from far */
     } call[];
 };
 

@@ -69,17 +69,20 @@ static int home_of(const struct place *p, uint64_t buffer)
     return p && p->node ? p->node - 1 : (int)(buffer % (uint64_t)nodes);
 }
 
-double ddp__numa_far_us(int worker, uint64_t buffer, double bytes)
+bool ddp__numa_is_far(int worker, uint64_t buffer)
 {
     const struct place *p = buffer < places ? &place[buffer] : NULL;
 
-    if (nodes < 2 || worker < 0 || home_of(p, buffer) == node_of(worker))
-        return 0;
+    return nodes > 1 && worker >= 0 && home_of(p, buffer) != node_of(worker);
+}
+
+double ddp__numa_far_us(double bytes)
+{
     return far_us * bytes;
 }
 
 void ddp__numa_used(int worker, uint64_t buffer, size_t size, double bytes,
-                    enum ddp_access access)
+                    enum ddp_access access, bool was_far)
 {
     struct place *p = nodes > 1 ? place_of(buffer) : NULL;
     int node = node_of(worker);
@@ -88,7 +91,7 @@ void ddp__numa_used(int worker, uint64_t buffer, size_t size, double bytes,
         return;
     if (access != DDP_WRITE) {
         bytes_read += bytes;
-        if (home_of(p, buffer) != node)
+        if (was_far)
             count_read(&p->copied[node], size, bytes);
     }
     if (access != DDP_READ)

@@ -11,12 +11,11 @@ enum { DDP__NUMA_MOST = 32 };
 /* far_us: what a byte of another node takes longer. */
 void ddp__numa_set(int nodes, double far_us);
 
-/* A device's used(). */
+/* A device's is_far(), far_us() and used(). */
+bool ddp__numa_is_far(int worker, uint64_t buffer);
+double ddp__numa_far_us(double bytes);
 void ddp__numa_used(int worker, uint64_t buffer, size_t size, double bytes,
-                    enum ddp_access access);
-
-/* A device's far_us(). */
-double ddp__numa_far_us(int worker, uint64_t buffer, double bytes);
+                    enum ddp_access access, bool was_far);
 
 /* Fill in what was counted. */
 void ddp__numa_seen(struct ddp_simulation *s);

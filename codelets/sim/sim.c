@@ -85,8 +85,9 @@ static struct ddp__device cpu = {
     .backends = backends,
     .attach = cpu_attach,
     .simulated = cpu_simulated,
-    .used = ddp__numa_used,
+    .is_far = ddp__numa_is_far,
     .far_us = ddp__numa_far_us,
+    .used = ddp__numa_used,
 };
 
 /* As many as StarPU learns of. */
