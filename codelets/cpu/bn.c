@@ -25,8 +25,8 @@
  *
  *     56x56x64, relu         0.33 0.31  0.51 0.51  0.27 0.18  0.44 0.37
  *     14x14x256, relu        0.09 0.08  0.14 0.11  0.09 0.08  0.13 0.13
- *     56x56x256, sum, relu   3.91 3.18  4.61 4.66  2.18 1.33  3.65 1.90
- *     14x14x1024, sum, relu  0.79 0.59  1.10 1.23  0.47 0.39  0.80 0.70
+ *     56x56x256, sum, relu   3.91 3.18  5.37 4.68  2.18 1.33  3.65 1.90
+ *     14x14x1024, sum, relu  0.79 0.59  1.25 1.08  0.47 0.39  0.80 0.70
  *     112x112x32, silu       2.23 1.14  3.22 2.29  1.49 1.09  2.28 2.12
  *     28x28x240, silu        1.01 0.49  1.42 1.04  0.66 0.46  1.05 0.99
  *     56x56x24               0.20 0.11  0.31 0.18  5.42 0.16  8.03 0.22
@@ -35,8 +35,7 @@
  * 4.79, 7.17, 3.52 and 4.75: both passes read several arrays, the second one
  * backwards in blocks, and the processor's own fetching begins again with each.
  * oneDNN keeps one more activation in memory where a residual is added, two in
- * the backward pass; of 14x14x1024 it is faster by what blocks of two rows cost
- * here, whose f32 sums go to f64.
+ * the backward pass.
  */
 #include "config.h"
 

@@ -21,6 +21,7 @@
 #include "backend.h"
 #include "bn.h"
 #include "bn_bwd_loops.h"
+#include "bn_bwd_v16.h"
 #include "mask.h"
 #include "store.h"
 #include "thread.h"
@@ -93,6 +94,9 @@ static void first_pass(const struct pass *s, double *sum)
     memset(sum, 0, 2 * w * sizeof(*sum));
     for (size_t at = 0; at < end; at += k.rows) {
         k = block_at(s, at, most);
+        if (k.mask && !s->r.b &&
+            ddp__bn_bwd_sum_v16(s->p.mean, &k, sum, s->r.stream))
+            continue;
         if (k.dr)
             sum_and_keep(s, k);
         else
