@@ -64,6 +64,8 @@ libddp_core_la_SOURCES += \
     %D%/kept.h \
     %D%/onednn.c \
     %D%/onednn.h \
+    %D%/onednn_pairs.c \
+    %D%/onednn_pairs.h \
     %D%/onednn_pd.c \
     %D%/onednn_pd.h \
     %D%/onednn_room.c \

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "onednn_pairs.h"
 #include "onednn_pd.h"
 #include "onednn_room.h"
 
@@ -33,7 +34,8 @@ struct operands {
 struct ddp__dnn {
     enum ddp__dnn_pass pass;
     dnnl_primitive_desc_t pd, reorder_pd; /* owned, as what follows */
-    dnnl_primitive_t prim, reorder;       /* reorder NULL: plain is packed */
+    dnnl_primitive_t prim, reorder;       /* NULL: not by oneDNN */
+    struct ddp__pairs pairs;              /* instead of a reorder */
     _Atomic(struct operands *) *kept;     /* owned: prim's and reorder's */
     size_t scratch, packed_size;
 };
@@ -218,7 +220,7 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
     dnnl_status_t st;
     size_t need;
 
-    if (same_layout(packed, plain))
+    if (same_layout(packed, plain) || d->pairs.block)
         return dnnl_success;
     if ((st = ddp__dnn_attr(&attr, false, DDP_IDENTITY)))
         return st;
@@ -306,6 +308,8 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
         if (!(st = dnnl_primitive_create(&d->prim, d->pd))) {
             d->scratch = md_bytes(query_md(d->pd, dnnl_query_scratchpad_md));
             d->packed_size = md_bytes(packed_md(d));
+            if (pass != DDP__BWD_W && !transposed)
+                d->pairs = ddp__pairs_of(s, packed_md(d));
             st = reorder_new(d, REF(plain));
         }
         ddp__md_free(&plain);
@@ -348,7 +352,7 @@ size_t ddp__dnn_packed_size(const struct ddp__dnn *d)
 
 bool ddp__dnn_is_plain(const struct ddp__dnn *d)
 {
-    return !d->reorder;
+    return !d->reorder && !d->pairs.block;
 }
 
 bool ddp__dnn_same_packed(const struct ddp__dnn *a, const struct ddp__dnn *b)
@@ -444,8 +448,8 @@ static int execute_primitive(dnnl_primitive_t prim,
     return rc < 0 ? rc : check_onednn(st, "primitive");
 }
 
-int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
-                  void *scratch)
+static int run_reorder(const struct ddp__dnn *d, const void *from, void *to,
+                       void *scratch)
 {
     struct arg a[] = {
         {DNNL_ARG_FROM, query_md(d->reorder_pd, dnnl_query_src_md),
@@ -456,6 +460,15 @@ int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
     };
 
     return execute_primitive(d->reorder, &d->kept[1], a, 3);
+}
+
+int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
+                  void *scratch)
+{
+    if (!d->pairs.block)
+        return run_reorder(d, from, to, scratch);
+    ddp__pairs_pack(&d->pairs, from, to);
+    return 0;
 }
 
 /* Three lists of arguments, since oneDNN has other names for each pass.  The

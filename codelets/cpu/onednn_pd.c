@@ -16,8 +16,8 @@ struct mds {
 
 /* ---- descriptors -------------------------------------------------------- */
 
-static dnnl_status_t md_tag(md_t *md, int ndims, const dnnl_dims_t dims,
-                            dnnl_data_type_t type, dnnl_format_tag_t tag)
+dnnl_status_t ddp__md_tag(md_t *md, int ndims, const dnnl_dims_t dims,
+                          dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
 #if V3
     return dnnl_memory_desc_create_with_tag(md, ndims, dims, type, tag);
@@ -105,17 +105,18 @@ static dnnl_status_t mds_new(struct mds *m, dnnl_engine_t engine,
 
     memset(m, 0, sizeof(*m));
     m->engine = engine;
-    if ((st = md_tag(&m->x, ndims, x, type, tag)))
+    if ((st = ddp__md_tag(&m->x, ndims, x, type, tag)))
         return st;
     m->has[0] = true;
-    if ((st = md_tag(&m->y, ndims, y, type, tag)))
+    if ((st = ddp__md_tag(&m->y, ndims, y, type, tag)))
         return st;
     m->has[1] = true;
-    if ((st = md_tag(&m->w, wdims, dims, pass == DDP__BWD_W ? dnnl_f32 : type,
-                     dnnl_format_tag_any)))
+    if ((st = ddp__md_tag(&m->w, wdims, dims,
+                          pass == DDP__BWD_W ? dnnl_f32 : type,
+                          dnnl_format_tag_any)))
         return st;
     m->has[2] = true;
-    if ((st = md_tag(&m->bias, 1, o, dnnl_f32, dnnl_x)))
+    if ((st = ddp__md_tag(&m->bias, 1, o, dnnl_f32, dnnl_x)))
         return st;
     m->has[3] = true;
     if ((st = md_strides(&m->plain, wdims, dims, dnnl_f32, strides)))

@@ -22,10 +22,14 @@ typedef const dnnl_memory_desc_t *cmd_t;
 #endif
 
 /* The primitive descriptor of a pass, and the plain layout of its weights,
- * which is freed with ddp__md_free(). */
+ * which is to be freed, too. */
 dnnl_status_t ddp__dnn_pd(dnnl_primitive_desc_t *pd, md_t *plain,
                           dnnl_engine_t engine, const struct ddp__dnn_shape *s,
                           enum ddp__dnn_pass pass, bool transposed);
+
+/* Freed with ddp__md_free(). */
+dnnl_status_t ddp__md_tag(md_t *md, int ndims, const dnnl_dims_t dims,
+                          dnnl_data_type_t type, dnnl_format_tag_t tag);
 void ddp__md_free(md_t *md);
 
 /* Attributes: scratch memory comes from the caller; the result is added to what

@@ -14,9 +14,9 @@
  * One Zen 5 core under load, the first in bf16, weights packed each time
  * (tests/kernelbench -n SAMPLES patch):
  *
- *     8 samples      0.54 0.95 0.92    0.69 0.67 0.46
- *     32 samples     0.86 1.30 1.98    0.73 0.76 0.50
- *     128 samples    2.20 2.34 6.22    0.99 0.98 0.83
+ *     8 samples      0.58 1.00 1.02    0.35 0.37 0.61
+ *     32 samples     0.95 1.36 2.15    0.51 0.48 0.64
+ *     128 samples    2.31 2.66 6.73    0.64 0.70 0.96
  *
  * Of 8 samples' forward pass most is packing, which a step does once for all
  * its sub-batches; the live taps are copied out first.
