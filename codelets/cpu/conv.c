@@ -12,7 +12,7 @@
 #include "depthwise.h"
 #include "depthwise_wgrad.h"
 #include "infer.h"
-#include "patch.h"
+#include "patch_run.h"
 #include "plan.h"
 #include "rows.h"
 #include "skinny.h"

@@ -74,6 +74,10 @@ libddp_core_la_SOURCES += \
     %D%/pack.h \
     %D%/patch.c \
     %D%/patch.h \
+    %D%/patch_copy.c \
+    %D%/patch_copy.h \
+    %D%/patch_run.c \
+    %D%/patch_run.h \
     %D%/plan.c \
     %D%/plan.h \
     %D%/pointwise.c \

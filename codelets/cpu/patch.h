@@ -16,8 +16,6 @@
 
 #include "onednn.h"
 
-struct ddp__plan;
-
 struct ddp__patch {
     struct ddp__dnn_shape layer; /* of all groups */
     int y, x, height, width;     /* the taps that meet the image */
@@ -34,7 +32,25 @@ struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s);
 /* The dense layer of one group, for n samples of the convolution. */
 struct ddp__dnn_shape ddp__patch_product(const struct ddp__patch *p, int n);
 
-/* A task of a plan that has a product. */
-int ddp__patch_run(const struct ddp__task *t, struct ddp__plan *p);
+/* Channels of a group, and a patch's values. */
+static inline size_t ddp__patch_in(const struct ddp__patch *p)
+{
+    return (size_t)(p->layer.c / p->layer.conv.groups);
+}
+
+static inline size_t ddp__patch_out(const struct ddp__patch *p)
+{
+    return (size_t)(p->layer.o / p->layer.conv.groups);
+}
+
+static inline size_t ddp__patch_len(const struct ddp__patch *p)
+{
+    return (size_t)(p->height * p->width) * ddp__patch_in(p);
+}
+
+/* All pixels that the taps of all outputs of one image see, in the order of the
+ * patches; -1: padding. */
+void ddp__patch_list_pixels(const struct ddp__patch *p, int *pixel);
+size_t ddp__patch_pixels(const struct ddp__patch *p); /* how many */
 
 #endif
