@@ -53,17 +53,6 @@ DDP__INLINE void sum(const void *restrict p, const void *restrict q,
         y[i] = ddp__act(ddp__load(p, i, b) + ddp__load(q, i, b), a);
 }
 
-#define ACTS(X)                                                                \
-    X(DDP_IDENTITY)                                                            \
-    X(DDP_RELU)                                                                \
-    X(DDP_RELU6)                                                               \
-    X(DDP_SILU)                                                                \
-    X(DDP_SIGMOID)                                                             \
-    X(DDP_TANH)                                                                \
-    X(DDP_GELU)                                                                \
-    X(DDP_HARDSWISH)                                                           \
-    X(DDP_HARDSIGMOID)
-
 #define X(a)                                                                   \
     DDP__CLONES static void forward_##a##_f32(const void *x, float *y,         \
                                               size_t len)                      \
@@ -95,20 +84,20 @@ DDP__INLINE void sum(const void *restrict p, const void *restrict q,
     {                                                                          \
         sum(p, q, y, len, a, true);                                            \
     }
-ACTS(X)
+DDP__CPU_ACTS(X)
 #undef X
 
 typedef void (*two_f)(const void *x, float *y, size_t len);
 typedef void (*three_f)(const void *p, const void *q, float *y, size_t len);
 
 #define X(a) [a] = {forward_##a##_f32, forward_##a##_bf16},
-static const two_f forward_of[DDP_ACT_COUNT][2] = {ACTS(X)};
+static const two_f forward_of[DDP_ACT_COUNT][2] = {DDP__CPU_ACTS(X)};
 #undef X
 #define X(a) [a] = {backward_##a##_f32, backward_##a##_bf16},
-static const three_f backward_of[DDP_ACT_COUNT][2] = {ACTS(X)};
+static const three_f backward_of[DDP_ACT_COUNT][2] = {DDP__CPU_ACTS(X)};
 #undef X
 #define X(a) [a] = {sum_##a##_f32, sum_##a##_bf16},
-static const three_f sum_of[DDP_ACT_COUNT][2] = {ACTS(X)};
+static const three_f sum_of[DDP_ACT_COUNT][2] = {DDP__CPU_ACTS(X)};
 #undef X
 
 /* Values that are fetched at a time, a block before they are read. */

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "act.h"
 #include "act_units.h"
 #include "act_v16.h"
 #include "store.h"
@@ -66,16 +67,6 @@ DDP__UNIT_INLINE void put_kind(const struct line *l, enum kind kind,
         put_line(l, kind, act, false);
 }
 
-#define ACTS(X)                                                                \
-    X(DDP_IDENTITY)                                                            \
-    X(DDP_RELU)                                                                \
-    X(DDP_RELU6)                                                               \
-    X(DDP_SILU)                                                                \
-    X(DDP_SIGMOID)                                                             \
-    X(DDP_TANH)                                                                \
-    X(DDP_GELU)                                                                \
-    X(DDP_HARDSWISH)                                                           \
-    X(DDP_HARDSIGMOID)
 #define X(act)                                                                 \
     DDP__UNIT_TARGET static void run_##act(const struct line *l)               \
     {                                                                          \
@@ -86,11 +77,12 @@ DDP__UNIT_INLINE void put_kind(const struct line *l, enum kind kind,
         else                                                                   \
             put_kind(l, BACKWARD, act);                                        \
     }
-ACTS(X)
+DDP__CPU_ACTS(X)
 #undef X
 
 #define X(act) [act] = run_##act,
-static void (*const run_of[DDP_ACT_COUNT])(const struct line *l) = {ACTS(X)};
+static void (*const run_of[DDP_ACT_COUNT])(const struct line *l) = {
+    DDP__CPU_ACTS(X)};
 #undef X
 
 static void run(enum kind kind, enum ddp_act act, const void *x, const void *z,
