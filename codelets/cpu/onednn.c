@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/error.h"
 #include "onednn_pairs.h"
@@ -17,9 +16,7 @@
 
 enum {
     MOST_ARGS = 5,
-    ROOM = 8 << 20,  /* for one primitive; most take less than 1 MiB */
-    LEFT = 32 << 20, /* StarPU ends the process without, see extents.c */
-    SIDE = 48        /* of a matrix for which oneDNN generates code */
+    SIDE = 48 /* of a matrix for which oneDNN generates code */
 };
 
 /* oneDNN's objects for the operands of a call.  To make them takes longer than
@@ -235,37 +232,18 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
     return dnnl_primitive_create(&d->reorder, d->reorder_pd);
 }
 
-/* oneDNN 2.6 does not expect to be without memory: its code generator writes to
- * what it did not get, and its exceptions end the process.  So there must be
- * more than all threads that make a primitive now will take. */
-static atomic_int makers;
-
 /* For end_making(), or negative: DDP_ENOMEM. */
 static int begin_making(void)
 {
-    size_t room;
-    void *p;
-    int rc = ddp__dnn_room();
+    int rc = ddp__dnn_maker_begin();
 
-    if (rc < 0)
-        return rc;
-    room = (size_t)(atomic_fetch_add(&makers, 1) + 1) * ROOM + LEFT;
-    /* cppcheck-suppress invalidFunctionArg ; anonymous memory has no file */
-    p = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p != MAP_FAILED) {
-        munmap(p, room);
-        return enter_onednn();
-    }
-    atomic_fetch_sub(&makers, 1);
-    return ddp__fail(DDP_ENOMEM,
-                     "out of memory for oneDNN: it takes up to %zu bytes",
-                     room - LEFT);
+    return rc < 0 ? rc : enter_onednn();
 }
 
 static void end_making(int threads)
 {
     leave_onednn(threads);
-    atomic_fetch_sub(&makers, 1);
+    ddp__dnn_maker_end();
 }
 
 /* Primitives multiply matrices, and the first product generates code: now,

@@ -18,7 +18,11 @@
 #include "base/error.h"
 #include "onednn_room.h"
 
-enum { RESERVE = 4 << 20 };
+enum {
+    RESERVE = 4 << 20,
+    ROOM = 8 << 20, /* for one primitive; most take less than 1 MiB */
+    LEFT = 32 << 20 /* StarPU ends the process without, see extents.c */
+};
 
 typedef void handler(void);
 
@@ -75,4 +79,35 @@ int ddp__dnn_room(void)
         munmap(r, RESERVE);
     set_handler(give_reserve);
     return 0;
+}
+
+/* oneDNN 2.6 does not expect to be without memory: its code generator writes to
+ * what it did not get, and its exceptions end the process.  So there must be
+ * more than all threads that make a primitive now will take. */
+static atomic_int makers;
+
+int ddp__dnn_maker_begin(void)
+{
+    size_t room;
+    void *p;
+    int rc = ddp__dnn_room();
+
+    if (rc < 0)
+        return rc;
+    room = (size_t)(atomic_fetch_add(&makers, 1) + 1) * ROOM + LEFT;
+    /* cppcheck-suppress invalidFunctionArg ; anonymous memory has no file */
+    p = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p != MAP_FAILED) {
+        munmap(p, room);
+        return 0;
+    }
+    ddp__dnn_maker_end();
+    return ddp__fail(DDP_ENOMEM,
+                     "out of memory for oneDNN: it takes up to %zu bytes",
+                     room - LEFT);
+}
+
+void ddp__dnn_maker_end(void)
+{
+    atomic_fetch_sub(&makers, 1);
 }

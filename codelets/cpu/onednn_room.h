@@ -8,4 +8,9 @@
  * it; DDP_ENOMEM. */
 int ddp__dnn_room(void);
 
+/* Before a thread makes a primitive: have room for it and for those of other
+ * threads; DDP_ENOMEM: there is too little, and nothing to end. */
+int ddp__dnn_maker_begin(void);
+void ddp__dnn_maker_end(void);
+
 #endif
