@@ -43,8 +43,10 @@ struct setting {
     double ema;
     int bad; /* the sample that is not finite; -1: none */
     int hidden;
-    bool biases;       /* have a rate of their own */
-    const char *trace; /* of a step: a file, or NULL */
+    int batch;           /* 0: 22 */
+    enum ddp_dtype wire; /* of gradients between ranks, and so of sums */
+    bool biases;         /* have a rate of their own */
+    const char *trace;   /* of a step: a file, or NULL */
 };
 
 struct result {
@@ -68,7 +70,7 @@ static ddp_chain_t *mlp(int hidden)
                          ddp_dense_new(hidden, CLASSES, NULL), DDP_END);
 }
 
-/* Four steps of 6 sub-batches in 5 lanes. */
+/* Four steps of 6 sub-batches in 5 lanes, or shorter ones. */
 static struct result train_on(ddp_t *ddp, const struct setting *s)
 {
     struct result r = {0};
@@ -87,10 +89,10 @@ static struct result train_on(ddp_t *ddp, const struct setting *s)
         ddp, c, d,
         &(struct ddp_train_config){
             TRAIN_DEFAULTS, .optimizer = s->optimizer, .sub_batch = 4,
-            .batch = 22, .lanes = 5, .epochs = 2, .seed = 3,
-            .ema_decay = s->ema, .on_step = add_norm, .arg = &r,
-            .groups = s->biases ? &biases : NULL, .group_count = s->biases,
-            .trace = s->trace, .trace_first = 1});
+            .batch = s->batch ? s->batch : 22, .lanes = 5, .wire = s->wire,
+            .epochs = 2, .seed = 3, .ema_decay = s->ema, .on_step = add_norm,
+            .arg = &r, .groups = s->biases ? &biases : NULL,
+            .group_count = s->biases, .trace = s->trace, .trace_first = 1});
 
     if (!t || ddp_trainer_train(t) < 0 || ddp_trainer_skips(t, &r.skips) < 0 ||
         ddp_chain_checksum(c, &r.crc) < 0)
@@ -197,6 +199,20 @@ static void test_spread(struct setting s)
        count_updates(at("three.json"), 1));
 }
 
+/* Layers of usual size are checked by the task that merges them last, if any
+ * does, and if it does not round them afterwards. */
+static void test_usual(struct setting s)
+{
+    s.hidden = 1024;
+    s.bad = 30;
+    test_same("a usual layer that is not finite", s);
+    s.wire = DDP_BF16;
+    test_same("rounded to bf16", s);
+    s.wire = DDP_F32;
+    s.batch = 4;
+    test_same("with a sub-batch a step", s);
+}
+
 int main(void)
 {
     struct setting s = {.optimizer = ddp_momentum(0.01f, 0.9f),
@@ -215,6 +231,7 @@ int main(void)
 
     s.optimizer.weight_decay = 1e-3f;
     test_same("momentum", s);
+    test_usual(s);
     s.ema = 0.9;
     test_same("momentum and averages", s);
     s.ema = 0;

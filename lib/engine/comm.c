@@ -197,7 +197,7 @@ static void choose_place(struct ddp__comm *c, int home)
 
 struct ddp__split ddp__comm_split(const struct ddp__engine *e, int subs)
 {
-    int used = subs < e->spec.lanes ? subs : e->spec.lanes;
+    int used = ddp__engine_lanes(e, subs);
 
     return e->spec.own ? (struct ddp__split){e->ranks, e->ranks, e->ranks}
                        : (struct ddp__split){e->spec.lanes, used, e->ranks};

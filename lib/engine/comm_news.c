@@ -135,7 +135,7 @@ static void read_news(struct ddp__comm *c)
 
         all->wishes |= n->wishes;
         all->count += n->count;
-        ddp__slices_join(all->found, n->found);
+        ddp__slices_add(all->found, n->found);
         if (n->code == 0 || failed)
             continue;
         failed = true;

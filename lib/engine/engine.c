@@ -298,6 +298,11 @@ void ddp__engine_free(struct ddp__engine *e)
     free(e);
 }
 
+int ddp__engine_lanes(const struct ddp__engine *e, int subs)
+{
+    return subs < e->spec.lanes ? subs : e->spec.lanes;
+}
+
 bool ddp__engine_has_lane(const struct ddp__engine *e, int lane)
 {
     return lane >= e->lane_begin && lane < e->lane_end;

@@ -123,6 +123,9 @@ void ddp__engine_begin(struct ddp__engine *e, int64_t step);
 /* Trace the steps to come (NULL: no more), while no task runs. */
 void ddp__engine_trace(struct ddp__engine *e, struct ddp__trace *t);
 
+/* How many lanes a step of so many sub-batches uses. */
+int ddp__engine_lanes(const struct ddp__engine *e, int subs);
+
 /* Whether a lane is this rank's. */
 bool ddp__engine_has_lane(const struct ddp__engine *e, int lane);
 

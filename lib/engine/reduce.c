@@ -6,6 +6,7 @@
 #include "base/half.h"
 #include "engine/engine.h"
 #include "engine/reduce.h"
+#include "engine/slices.h"
 #include "engine/strips.h"
 #include "engine/vector.h"
 #include "runtime/direct.h"
@@ -138,6 +139,27 @@ static void send_ahead(struct ddp__engine *e, int bucket,
                               ddp__direct_home(e->ddp, at), &e->group);
 }
 
+/* Whether this merge makes the sum of a bucket, which is then checked. */
+static bool is_checked(const struct ddp__engine *e, const struct ddp__step *s,
+                       struct ddp__total total, const struct ddp__merge *m)
+{
+    return total.kind == DDP__TOTAL_BUCKET && m->to == 0 &&
+           2 * m->stride >= ddp__engine_lanes(e, s->subs) &&
+           ddp__slices_merged(e, s);
+}
+
+static int submit_whole(struct ddp__engine *e, struct ddp__vector_task *t,
+                        struct ddp__total total, struct ddp__handle *const *buf,
+                        bool check)
+{
+    int rc =
+        ddp__vector_add(t, ddp__total_merge(e, total), t->owner, buf, false);
+
+    if (rc == 0 && check)
+        ddp__slices_join(t, total.at, 0);
+    return rc < 0 ? rc : ddp__vector_flush(t);
+}
+
 static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
                         struct ddp__total total, const struct ddp__merge *m)
 {
@@ -146,16 +168,17 @@ static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
                                      ddp__total_handle(e, m->to, total),
                                  [DDP__MERGE_SRC] = src};
     struct ddp__vector_task t = {.e = e, .s = s};
+    bool check = is_checked(e, s, total, m);
     int rc;
 
     choose_place(e, total, m, &t);
     if (is_pressing(e, total))
         send_ahead(e, total.at, m);
-    rc = total.kind == DDP__TOTAL_BUCKET ? ddp__strips_merge(e, s, total.at, m)
-                                         : 0;
+    rc = total.kind == DDP__TOTAL_BUCKET
+             ? ddp__strips_merge(e, s, total.at, m, check)
+             : 0;
     if (rc == 0)
-        rc = ddp__vector_submit(&t, ddp__total_merge(e, total), buf);
-
+        rc = submit_whole(e, &t, total, buf, check);
     if (rc < 0)
         return rc;
     ddp__handle_drop(src);
@@ -194,9 +217,8 @@ static int submit_round(struct ddp__engine *e, const struct ddp__step *s,
 int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
                        struct ddp__total total)
 {
-    struct ddp__split split = {
-        e->spec.lanes, s->subs < e->spec.lanes ? s->subs : e->spec.lanes,
-        e->spec.own ? 1 : e->ranks};
+    struct ddp__split split = {e->spec.lanes, ddp__engine_lanes(e, s->subs),
+                               e->spec.own ? 1 : e->ranks};
     struct ddp__merge m = {0};
     int rc = 0;
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "engine/early.h"
 #include "engine/engine.h"
 #include "engine/loss_scaler.h"
 #include "engine/parts.h"
@@ -19,6 +20,9 @@
 #include "engine/update.h"
 #include "engine/vector.h"
 #include "runtime/devices.h"
+
+/* Elements whose norm takes as long as the tasks that there would be more. */
+enum { LEAST = 1 << 17 };
 
 /* ---- making ------------------------------------------------------------- */
 
@@ -36,7 +40,7 @@ static int cut_span(const struct ddp__engine *e, const struct ddp__slice *slice,
     int n = 0;
 
     if (!ddp__comm_used(e)) {
-        ddp__strip_range(len, ddp__strips_count(e, slice->bucket), slice->strip,
+        ddp__strip_range(len, ddp__strips_last(e, slice->bucket), slice->strip,
                          &from, &to);
         return ddp__strip_span(whole, from, to, out);
     }
@@ -88,7 +92,7 @@ static int make_check(struct ddp__engine *e, struct ddp__slice *slice,
 /* Of a rank one, though it has some of each part. */
 static int slices_of(const struct ddp__engine *e, int b)
 {
-    return ddp__comm_used(e) ? 1 : ddp__strips_count(e, b);
+    return ddp__comm_used(e) ? 1 : ddp__strips_last(e, b);
 }
 
 /* A part's slice may end within a span, and one end within it. */
@@ -109,8 +113,9 @@ static int make_room(struct ddp__engine *e)
         spans += most_spans(e, b);
     }
     y->slice = calloc(slices, sizeof(*y->slice));
+    y->first = calloc((size_t)e->params->buckets + 1, sizeof(*y->first));
     y->span = calloc(spans, sizeof(*y->span));
-    return y->slice && y->span
+    return y->slice && y->first && y->span
                ? 0
                : ddp__fail(DDP_ENOMEM, "out of memory for an engine");
 }
@@ -122,7 +127,8 @@ static int make_checks(struct ddp__engine *e)
     int rc = make_room(e);
 
     span = y->span;
-    for (int b = 0; b < e->params->buckets; b++)
+    for (int b = 0; b < e->params->buckets && rc == 0; b++) {
+        y->first[b] = y->slices;
         for (int i = 0; i < slices_of(e, b) && rc == 0; i++) {
             struct ddp__slice *slice = &y->slice[y->slices++];
 
@@ -131,21 +137,19 @@ static int make_checks(struct ddp__engine *e)
             rc = make_check(e, slice, span);
             span += slice->check.optim.spans;
         }
+    }
     return rc;
 }
 
-/* Of one process the norm is made by one task, for which the updates of a large
- * bucket would wait. */
+/* Clipping needs the norm, which one task makes.  Without merges there is no
+ * task to check in, one worker waits for nobody, and few parameters have their
+ * norm sooner than other tasks begin. */
 static bool can_use(const struct ddp__engine *e)
 {
     if (e->optimizer.clip_norm > 0)
         return false;
-    if (ddp__comm_used(e))
-        return true;
-    for (int b = 0; b < e->params->buckets; b++)
-        if (ddp__strips_large(e, b))
-            return true;
-    return false;
+    return ddp__comm_used(e) || (!e->ddp->gpu_workers && e->ddp->workers > 1 &&
+                                 e->spec.lanes > 1 && e->params->held >= LEAST);
 }
 
 int ddp__slices_new(struct ddp__engine *e)
@@ -176,6 +180,7 @@ void ddp__slices_free(struct ddp__engine *e)
         ddp__call_release(&y->slice[i].check);
     }
     free(y->slice);
+    free(y->first);
     free(y->span);
     free(y);
     e->slices = NULL;
@@ -183,7 +188,7 @@ void ddp__slices_free(struct ddp__engine *e)
 
 bool ddp__slices_used(const struct ddp__engine *e, const struct ddp__step *s)
 {
-    return e->slices && s->update;
+    return e->slices && s->update && !ddp__early_used(e);
 }
 
 static bool is_checked(const struct ddp__engine *e,
@@ -194,6 +199,32 @@ static bool is_checked(const struct ddp__engine *e,
 
 /* ---- a step ------------------------------------------------------------- */
 
+/* What is rounded after it has been merged is checked then. */
+bool ddp__slices_merged(const struct ddp__engine *e, const struct ddp__step *s)
+{
+    return ddp__slices_used(e, s) && !ddp__comm_used(e) && s->subs > 1 &&
+           e->spec.wire != DDP_BF16 && !e->scarce;
+}
+
+static void fill_buffers(struct ddp__engine *e, struct ddp__slice *slice,
+                         struct ddp__handle *buf[DDP__SQNORM_BUFFERS])
+{
+    buf[DDP__SQNORM_G] = &e->lane[0].grad[slice->bucket];
+    buf[DDP__SQNORM_STATS] = &e->slices->one;
+    buf[DDP__SQNORM_NORM] = &slice->found;
+}
+
+void ddp__slices_join(struct ddp__vector_task *t, int b, int strip)
+{
+    struct ddp__slices *y = t->e->slices;
+    struct ddp__slice *slice = &y->slice[y->first[b] + strip];
+    struct ddp__handle *buf[DDP__SQNORM_BUFFERS];
+
+    fill_buffers(t->e, slice, buf);
+    if (is_checked(t->e, slice))
+        ddp__vector_join(t, &slice->check, buf);
+}
+
 int ddp__slices_check(struct ddp__engine *e, const struct ddp__step *s)
 {
     struct ddp__slices *y = e->slices;
@@ -203,11 +234,9 @@ int ddp__slices_check(struct ddp__engine *e, const struct ddp__step *s)
     for (int i = 0; i < y->slices && rc == 0; i++) {
         struct ddp__slice *slice = &y->slice[i];
         int owner = e->owner[slice->bucket] + slice->strip;
-        struct ddp__handle *buf[] = {[DDP__SQNORM_G] =
-                                         &e->lane[0].grad[slice->bucket],
-                                     [DDP__SQNORM_STATS] = &y->one,
-                                     [DDP__SQNORM_NORM] = &slice->found};
+        struct ddp__handle *buf[DDP__SQNORM_BUFFERS];
 
+        fill_buffers(e, slice, buf);
         if (is_checked(e, slice))
             rc = ddp__vector_add(&t, &slice->check, owner % e->ddp->workers,
                                  buf, false);
@@ -243,7 +272,7 @@ void ddp__slices_found(const struct ddp__engine *e, double all[DDP__NORMS])
 
     for (int i = 0; i < y->slices; i++)
         if (is_checked(e, &y->slice[i]))
-            ddp__slices_join(all, y->slice[i].memory);
+            ddp__slices_add(all, y->slice[i].memory);
 }
 
 void ddp__slices_kept(const struct ddp__engine *e, double *squares)
@@ -344,7 +373,7 @@ int ddp__slices_note(struct ddp__engine *e, const struct ddp__step *s)
 
 /* The first of what is trained, and the last of running statistics, as SQNORM
  * finds them. */
-void ddp__slices_join(double all[DDP__NORMS], const double found[DDP__NORMS])
+void ddp__slices_add(double all[DDP__NORMS], const double found[DDP__NORMS])
 {
     double first = found[DDP__NORM_TRAINED];
 

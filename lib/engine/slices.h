@@ -8,8 +8,9 @@
  * overlap with the next forward pass, which begins when the weights of its
  * first layers have arrived.
  *
- * In one process the strips of large buckets are checked at the same time
- * (strips.h), and the norm is computed beside the next forward pass.
+ * In one process without GPUs the task that makes the sum of a bucket, or of a
+ * strip of it (strips.h), checks it while it is in the caches, and the norm is
+ * computed during the next forward pass.
  */
 #ifndef DDP_SLICES_H
 #define DDP_SLICES_H
@@ -22,15 +23,17 @@
 
 struct ddp__engine;
 struct ddp__step;
+struct ddp__vector_task;
 
 struct ddp__slices {
     struct ddp__slice {
-        int bucket, strip;
+        int bucket, strip;        /* in the order of buckets, then strips */
         struct ddp__call check;   /* of this rank's slice of the bucket */
         struct ddp__handle found; /* h NULL: the slice is empty */
         double memory[DDP__NORMS];
     } * slice; /* with ranks one for each bucket; owned */
     int slices;
+    int *first;             /* slice, by bucket; owned */
     struct ddp__span *span; /* of all checks; owned */
     struct ddp__handle one, stats;
     double one_memory[DDP__STATS];   /* with a divisor of 1 */
@@ -47,9 +50,14 @@ void ddp__slices_free(struct ddp__engine *e);
 /* Whether this step is decided so; the same on all ranks. */
 bool ddp__slices_used(const struct ddp__engine *e, const struct ddp__step *s);
 
+/* Whether merges check what they make in this step.  If so, after the merge of
+ * strip `strip` of bucket b has been added to a task, join its check. */
+bool ddp__slices_merged(const struct ddp__engine *e, const struct ddp__step *s);
+void ddp__slices_join(struct ddp__vector_task *t, int b, int strip);
+
 /* Submit, in this order: the check of this rank's slices, after their
- * reduce-scatters; the decision, after the exchange of statistics; the norm of
- * the gradients, which only reports need. */
+ * reduce-scatters, unless merges do; the decision, after the exchange of
+ * statistics; the norm of the gradients, which only reports need. */
 int ddp__slices_check(struct ddp__engine *e, const struct ddp__step *s);
 int ddp__slices_agree(struct ddp__engine *e, const struct ddp__step *s);
 /* The statistics of the step that is being submitted: a copy of lane 0's, so
@@ -69,6 +77,6 @@ void ddp__slices_close(struct ddp__engine *e);
 void ddp__slices_found(const struct ddp__engine *e, double all[DDP__NORMS]);
 /* Of the buckets that this rank checks, by bucket: their squared norms. */
 void ddp__slices_kept(const struct ddp__engine *e, double *squares);
-void ddp__slices_join(double all[DDP__NORMS], const double found[DDP__NORMS]);
+void ddp__slices_add(double all[DDP__NORMS], const double found[DDP__NORMS]);
 
 #endif

@@ -257,7 +257,7 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
         if ((ddp__comm_used(e) ? e->reached[b] : ddp__step_reached(e, b)) &&
             (rc = submit_bucket(e, s, b)) == 0 && early)
             rc = ddp__step_early(e, s, b);
-    if (rc == 0 && slices)
+    if (rc == 0 && slices && !ddp__slices_merged(e, s))
         rc = ddp__slices_check(e, s);
     if (rc == 0 && ddp__comm_used(e))
         rc = ddp__comm_submit(e, s, stats);

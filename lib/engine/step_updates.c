@@ -117,7 +117,7 @@ static int submit_each(struct ddp__engine *e, const struct ddp__step *s,
 
     for (int b = e->params->buckets - 1; b >= 0 && rc == 0; b--)
         if (ddp__step_reached(e, b) && (rc = add(&t, b)) == 0 &&
-            ddp__slices_used(e, s))
+            ddp__comm_used(e))
             rc = ddp__vector_flush(&t);
     return rc < 0 ? rc : ddp__vector_flush(&t);
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/slices.h"
 #include "engine/step_calls.h"
 #include "engine/strips.h"
 #include "engine/update.h"
@@ -42,6 +43,13 @@ int ddp__strips_count(const struct ddp__engine *e, int b)
 bool ddp__strips_large(const struct ddp__engine *e, int b)
 {
     return ddp__strips_count(e, b) > 1 && e->params->bucket[b].len > LARGE;
+}
+
+int ddp__strips_last(const struct ddp__engine *e, int b)
+{
+    return e->params->bucket[b].len > LARGE || b == e->params->buckets - 1
+               ? ddp__strips_count(e, b)
+               : 1;
 }
 
 /* Whole lines of caches. */
@@ -200,10 +208,11 @@ static int submit_fence(struct ddp__engine *e, const struct ddp__step *s,
 }
 
 /* So many calls for each of n strips: t's owner has the first, and the workers
- * after it the others. */
+ * after it the others.  checked: a bucket whose strips are then checked; or -1.
+ */
 static int submit_strips(struct ddp__vector_task *t,
                          const struct ddp__call *call, int calls, int n,
-                         struct ddp__handle *const buf[])
+                         struct ddp__handle *const buf[], int checked)
 {
     int rc = submit_fence(t->e, t->s, call, buf), first = t->owner;
 
@@ -213,6 +222,8 @@ static int submit_strips(struct ddp__vector_task *t,
 
         for (int k = 0; k < calls && rc == 0; k++)
             rc = ddp__vector_add(t, &call[i * calls + k], owner, buf, false);
+        if (rc == 0 && checked >= 0)
+            ddp__slices_join(t, checked, i);
         if (rc == 0)
             rc = ddp__vector_flush(t);
     }
@@ -220,15 +231,16 @@ static int submit_strips(struct ddp__vector_task *t,
 }
 
 /* Strips of merges that can run at the same time, and so need not have as many
- * each.  Of usual buckets only the last merge runs alone. */
+ * each. */
 static int strips_of(const struct ddp__engine *e, const struct ddp__step *s,
                      int b, const struct ddp__merge *m)
 {
-    int used = s->subs < e->spec.lanes ? s->subs : e->spec.lanes;
+    int used = ddp__engine_lanes(e, s->subs);
     int n = e->strips[b].count;
 
-    if (!ddp__strips_large(e, b) &&
-        (b != e->params->buckets - 1 || 2 * m->stride < used))
+    if (2 * m->stride >= used)
+        return ddp__strips_last(e, b);
+    if (!ddp__strips_large(e, b))
         return 1;
     for (int merges = used / (2 * m->stride); merges > 1 && n > 1; merges /= 2)
         n /= 2;
@@ -236,15 +248,16 @@ static int strips_of(const struct ddp__engine *e, const struct ddp__step *s,
 }
 
 int ddp__strips_merge(struct ddp__engine *e, const struct ddp__step *s, int b,
-                      const struct ddp__merge *m)
+                      const struct ddp__merge *m, bool check)
 {
     struct ddp__handle *buf[] = {[DDP__MERGE_DST] = &e->lane[m->to].grad[b],
                                  [DDP__MERGE_SRC] = &e->lane[m->from].grad[b]};
     struct ddp__vector_task t = {
         .e = e, .s = s, .owner = m->to % e->ddp->workers};
     int n = strips_of(e, s, b, m);
-    int rc =
-        n > 1 ? submit_strips(&t, &e->strips[b].merge[n - 1], 1, n, buf) : 0;
+    int rc = n > 1 ? submit_strips(&t, &e->strips[b].merge[n - 1], 1, n, buf,
+                                   check ? b : -1)
+                   : 0;
 
     return rc < 0 ? rc : n > 1;
 }
@@ -257,5 +270,5 @@ int ddp__strips_update(const struct ddp__vector_task *whole, int b,
     struct ddp__vector_task t = {
         .e = e, .s = whole->s, .owner = e->owner[b], .updated = whole->updated};
 
-    return submit_strips(&t, k->update, e->updates[b].calls, k->count, buf);
+    return submit_strips(&t, k->update, e->updates[b].calls, k->count, buf, -1);
 }

@@ -31,6 +31,10 @@ int ddp__strips_count(const struct ddp__engine *e, int b);
 /* Whether it has one large layer, of which all merges are cut. */
 bool ddp__strips_large(const struct ddp__engine *e, int b);
 
+/* How many strips its last merge has: it runs alone, if the bucket is large or
+ * the last one. */
+int ddp__strips_last(const struct ddp__engine *e, int b);
+
 /* Prepare the merges of bucket b; its updates, after the whole ones. */
 int ddp__strips_merge_new(struct ddp__engine *e, int b);
 int ddp__strips_update_new(struct ddp__engine *e, int b);
@@ -43,9 +47,10 @@ void ddp__strip_range(size_t len, int n, int i, size_t *from, size_t *to);
 bool ddp__strip_span(const struct ddp__span *whole, size_t from, size_t to,
                      struct ddp__span *out);
 
-/* Submit a merge of bucket b: 1: done; 0: it is not cut. */
+/* Submit a merge of bucket b, with a check of the sum by slices.h if it is
+ * wanted: 1: done; 0: it is not cut. */
 int ddp__strips_merge(struct ddp__engine *e, const struct ddp__step *s, int b,
-                      const struct ddp__merge *m);
+                      const struct ddp__merge *m, bool check);
 
 /* Submit the update of a bucket, if strips.update is there, in place of its
  * calls in `whole`, which is empty. */

@@ -47,17 +47,13 @@ static float lr_of(const struct ddp__step *s, const struct ddp__call *call)
                                      : 0;
 }
 
-int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
-                    int owner, struct ddp__handle *const buf[], bool accumulate)
+static void put_call(struct ddp__vector_task *t, const struct ddp__call *call,
+                     struct ddp__handle *const buf[], bool accumulate,
+                     bool shared)
 {
     struct ddp__engine *e = t->e;
-    struct ddp__task_call *p;
-    int rc;
+    struct ddp__task_call *p = &e->task_call[t->calls++];
 
-    if ((t->owner != owner || t->us >= e->spec.graph.segment_us || e->scarce) &&
-        (rc = ddp__vector_flush(t)) < 0)
-        return rc;
-    p = &e->task_call[t->calls++];
     p->task = (struct ddp__task){.call = call,
                                  .n = 1,
                                  .accumulate = accumulate,
@@ -65,15 +61,33 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                                  .lr = lr_of(t->s, call),
                                  .momentum = t->s->momentum};
     p->updated = t->updated;
-    p->shared = t->shared;
+    p->shared = shared;
     p->common = call->op == DDP__OP_OPTIM ? e->last_exchange : 0;
     for (int i = 0; i < call->buffers; i++) {
         p->buf[i] = buf[i];
         p->access[i] = ddp__call_access(call, i, !accumulate);
     }
-    t->owner = owner;
     t->us += ddp__call_us(e->ddp, call, 1);
+}
+
+int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
+                    int owner, struct ddp__handle *const buf[], bool accumulate)
+{
+    struct ddp__engine *e = t->e;
+    int rc;
+
+    if ((t->owner != owner || t->us >= e->spec.graph.segment_us || e->scarce) &&
+        (rc = ddp__vector_flush(t)) < 0)
+        return rc;
+    t->owner = owner;
+    put_call(t, call, buf, accumulate, t->shared);
     return 0;
+}
+
+void ddp__vector_join(struct ddp__vector_task *t, const struct ddp__call *call,
+                      struct ddp__handle *const buf[])
+{
+    put_call(t, call, buf, false, false);
 }
 
 int ddp__vector_submit(struct ddp__vector_task *t, const struct ddp__call *call,

@@ -34,6 +34,10 @@ struct ddp__vector_task {
 int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                     int owner, struct ddp__handle *const buf[],
                     bool accumulate);
+/* Add one to the task of the last one, which has just written what it reads.
+ * Nothing else writes its other buffers meanwhile, even if t->shared. */
+void ddp__vector_join(struct ddp__vector_task *t, const struct ddp__call *call,
+                      struct ddp__handle *const buf[]);
 /* Submit what has been added. */
 int ddp__vector_flush(struct ddp__vector_task *t);
 /* Submit one alone, with its owner or at its lane. */
