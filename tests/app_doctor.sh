@@ -9,8 +9,8 @@ exits 0 "a machine on which the tests run is fit for training"
 says "^result: training will work" "and that is the result"
 awk '!/^[A-Za-z0-9 -]+: ./ { bad = 1 } END { exit bad }' out
 point $? "each line is a name and a value"
-for name in version machine processor cores "numa nodes" caches bf16 memory \
-    "memory limit" "cpu quota" "limit of open files" "folder of runs" \
+for name in version machine processor cores "numa nodes" caches \
+    "huge pages" bf16 memory "memory limit" "cpu quota" "limit of open files" "folder of runs" \
     "folder of StarPU" devices gpus advice; do
     says "^$name: " "it tells: $name"
 done

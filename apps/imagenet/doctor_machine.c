@@ -64,6 +64,32 @@ static void print_caches(hwloc_topology_t t)
     report_line("caches", "%s", *text ? text : "unknown");
 }
 
+/* ---- huge pages --------------------------------------------------------- */
+
+/* The choice that a file marks, as in "always [madvise] never". */
+static const char *chosen(const char *path, char line[128])
+{
+    FILE *f = fopen(path, "re");
+    char *begin = f && fgets(line, 128, f) ? strchr(line, '[') : NULL;
+    char *end = begin ? strchr(begin, ']') : NULL;
+
+    if (end)
+        *end = '\0';
+    if (f)
+        fclose(f);
+    return end ? begin + 1 : "unknown";
+}
+
+static void print_huge_pages(void)
+{
+    char own[128], shared[128];
+
+    report_line(
+        "huge pages", "%s for a process's memory, %s for what ranks share",
+        chosen("/sys/kernel/mm/transparent_hugepage/enabled", own),
+        chosen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", shared));
+}
+
 void doctor_machine(struct report *r)
 {
     hwloc_topology_t t;
@@ -83,6 +109,7 @@ void doctor_machine(struct report *r)
         print_caches(t);
     }
     hwloc_topology_destroy(t);
+    print_huge_pages();
 }
 
 /* ---- bf16 --------------------------------------------------------------- */
