@@ -26,6 +26,7 @@ enum fault {
     GRADIENT, /* the other way round */
     ALWAYS,   /* as TARGET, in every step */
     OFTEN,    /* in every other step */
+    NO_LOSS,  /* as LOSS, in every step */
     FAULTS
 };
 static const char *const fault_name[] = {"no fault",
@@ -34,7 +35,14 @@ static const char *const fault_name[] = {"no fault",
                                          "a loss of NaN",
                                          "an infinite gradient",
                                          "a fault in every step",
-                                         "a fault in every other step"};
+                                         "a fault in every other step",
+                                         "a loss of NaN in every step"};
+
+/* Which need the program's loss. */
+static bool is_own(enum fault fault)
+{
+    return fault == LOSS || fault == GRADIENT || fault == NO_LOSS;
+}
 
 /* Samples in order; those of step BAD are left out of a sound run. */
 static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
@@ -48,8 +56,8 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
     if (fault == SOUND && i >= BAD * BATCH)
         i += BATCH;
     step = i / BATCH;
-    bad = i % BATCH == 5 &&
-          (fault == ALWAYS || (fault == OFTEN && step % 2) || step == BAD);
+    bad = i % BATCH == 5 && (fault == ALWAYS || fault == NO_LOSS ||
+                             (fault == OFTEN && step % 2) || step == BAD);
     for (int k = 0; k < SIZE * SIZE * 3; k++)
         x[k] = number(i * 1000 + k);
     for (int k = 0; k < TARGETS; k++)
@@ -57,7 +65,7 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
     if (bad && fault == PIXEL)
         x[50] = INFINITY;
     else if (bad)
-        s->target[1] = fault < LOSS || fault > GRADIENT ? INFINITY : 100;
+        s->target[1] = is_own(fault) ? 100 : INFINITY;
     return 0;
 }
 
@@ -73,7 +81,7 @@ static double stumble(const float *x, const void *target, const float *weight,
         double d = bad ? 0 : (double)x[i] - want[i];
 
         sum += weight[i / len] * d * d;
-        if (bad && *(enum fault *)arg == LOSS)
+        if (bad && *(enum fault *)arg != GRADIENT)
             sum = NAN;
         if (dx)
             dx[i] = bad && *(enum fault *)arg == GRADIENT ? INFINITY
@@ -103,6 +111,7 @@ struct run {
     uint32_t before, after; /* checksums */
     struct ddp_skips skips;
     int64_t reported; /* skipped steps that on_step() was called with */
+    int64_t named;    /* of these, how many have the name of a worker */
     double epoch_loss;
 };
 
@@ -111,6 +120,7 @@ static int on_step(const struct ddp_progress *p, void *arg)
     struct run *r = arg;
 
     r->reported += p->why != NULL;
+    r->named += p->why && strstr(p->why, "seen by CPU ");
     r->epoch_loss = p->epoch_mean.loss;
     return !p->why != !p->now.skipped || p->skipped != r->reported;
 }
@@ -138,7 +148,7 @@ static void train(ddp_t *ddp, struct run *r)
                                                 : 10,
             .seed = 4, .on_step = on_step, .arg = r});
 
-    r->reported = 0;
+    r->reported = r->named = 0;
     ddp_chain_checksum(chain, &r->before);
     r->rc = t ? ddp_trainer_train(t) : ddp_errcode();
     ddp_trainer_skips(t, &r->skips);
@@ -180,9 +190,7 @@ static void test_fault(ddp_t *ddp, enum fault fault, struct ddp_optimizer o,
         [LOSS] = "the loss is not finite, seen by CPU ",
         [GRADIENT] =
             "gradients are not finite, first at 4.weight, seen by CPU "};
-    struct run r = {.fault = fault,
-                    .own = fault == LOSS || fault == GRADIENT,
-                    .optimizer = o};
+    struct run r = {.fault = fault, .own = is_own(fault), .optimizer = o};
     struct run sound = r;
 
     sound.fault = SOUND;
@@ -216,6 +224,49 @@ static void test_faults(const char *sched, const char *ncpu)
     test_fault(ddp, TARGET, clipped(ddp_momentum(0.05f, 0.9f)), how);
     test_fault(ddp, GRADIENT, clipped(ddp_sgd(0.05f)), how);
     ddp_finish(ddp);
+}
+
+/* ---- who saw it --------------------------------------------------------- */
+
+/* The program's loss is NaN in every step, so that no weight changes and a step
+ * may begin before the one before it has been judged. */
+static void test_names(ddp_t *ddp)
+{
+    struct run r = {.fault = NO_LOSS,
+                    .own = true,
+                    .optimizer = ddp_adam(0.01f),
+                    .max_nan_steps = STEPS};
+
+    train(ddp, &r);
+    is_int(r.reported, STEPS, "every step is skipped");
+    is_int(r.named, r.reported, "and each message names a worker");
+}
+
+/* Two steps in flight, which workers note in any order. */
+static void test_seen(ddp_t *ddp)
+{
+    struct ddp__task_group g;
+    char want[2][40], got[40];
+
+    for (int w = 0; w < 2; w++)
+        starpu_worker_get_name(w, want[w], sizeof(want[w]));
+    if (ddp__task_group_init(&g, ddp, 3) < 0)
+        bail_out("%s", ddp_errmsg());
+    ddp__task_group_see(&g, 6, 1); /* in the place of step 3, and undone */
+    ddp__task_group_see(&g, 3, 0);
+    ddp__task_group_see(&g, 4, 1);
+    ddp__task_group_see(&g, 3, 1);
+    ddp__task_group_see(&g, 4, 0);
+    ddp__task_group_seen_by(&g, 3, got, sizeof(got));
+    is_str(got, want[0], "the first worker of the earlier step");
+    ddp__task_group_seen_by(&g, 4, got, sizeof(got));
+    is_str(got, want[1], "and of the later one");
+    ddp__task_group_seen_by(&g, 4, got, sizeof(got));
+    is_str(got, "a device", "which is noted once");
+    ddp__task_group_see(&g, 5, 1);
+    ddp__task_group_seen_by(&g, 2, got, sizeof(got));
+    is_str(got, "a device", "and for no other step");
+    ddp__task_group_fini(&g);
 }
 
 /* ---- budget ------------------------------------------------------------- */
@@ -294,6 +345,8 @@ int main(void)
     test_faults("eager", "2");
     test_faults("dmdas", "2");
     ddp = start(NULL, "2");
+    test_names(ddp);
+    test_seen(ddp);
     test_budget(ddp);
     test_step(ddp);
     ddp_finish(ddp);

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -50,11 +51,14 @@ void ddp__pending_wait(struct ddp__pending *p)
 
 /* ---- a group ------------------------------------------------------------ */
 
-int ddp__task_group_init(struct ddp__task_group *g, ddp_t *ddp)
+int ddp__task_group_init(struct ddp__task_group *g, ddp_t *ddp, int steps)
 {
     memset(g, 0, sizeof(*g));
     g->failed_step = -1;
     g->updated_step = -1;
+    g->seen_len = steps;
+    if (!(g->seen = calloc((size_t)steps, sizeof(*g->seen))))
+        return ddp__fail(DDP_ENOMEM, "out of memory for %d steps", steps);
     if (pthread_mutex_init(&g->lock, NULL) != 0)
         return ddp__fail(DDP_ENOMEM, "out of memory for a mutex");
     ddp__pending_init(&g->pending);
@@ -66,6 +70,7 @@ void ddp__task_group_fini(struct ddp__task_group *g)
 {
     ddp__pending_fini(&g->pending);
     pthread_mutex_destroy(&g->lock);
+    free(g->seen);
 }
 
 double ddp__task_group_part(const struct ddp__task_group *g, int w, int part)
@@ -134,12 +139,35 @@ int ddp__task_group_error(struct ddp__task_group *g)
     return rc;
 }
 
-void ddp__task_group_nonfinite_worker(struct ddp__task_group *g, char *out,
-                                      size_t size)
+/* ---- numbers that are not finite ---------------------------------------- */
+
+/* The place of a step, and what it holds from the first worker on. */
+static _Atomic int64_t *seen_at(struct ddp__task_group *g, int64_t step,
+                                int64_t *first)
 {
-    int seen_by = atomic_exchange(&g->seen_by, 0);
+    *first = (step + 1) * DDP__MAX_WORKERS;
+    return &g->seen[step % g->seen_len];
+}
+
+void ddp__task_group_see(struct ddp__task_group *g, int64_t step, int worker)
+{
+    int64_t first;
+    _Atomic int64_t *at = seen_at(g, step, &first);
+    int64_t was = atomic_load(at);
+
+    while (was / DDP__MAX_WORKERS != step + 1 &&
+           !atomic_compare_exchange_weak(at, &was, first + worker))
+        ;
+}
+
+void ddp__task_group_seen_by(struct ddp__task_group *g, int64_t step, char *out,
+                             size_t size)
+{
+    int64_t first;
+    _Atomic int64_t *at = seen_at(g, step, &first);
+    int64_t worker = atomic_exchange(at, 0) - first;
 
     snprintf(out, size, "a device");
-    if (seen_by)
-        starpu_worker_get_name(seen_by - 1, out, size);
+    if (worker >= 0 && worker < DDP__MAX_WORKERS)
+        starpu_worker_get_name((int)worker, out, size);
 }

@@ -46,9 +46,10 @@ struct ddp__task_group {
     char message[1024];
     _Atomic int64_t failed_step;  /* its tasks, and later ones, do nothing */
     _Atomic int64_t updated_step; /* last step whose OPTIM has run */
-    /* 1 + the worker that first computed a loss or norm that is not finite
-     * since this was last set to 0; 0: none. */
-    atomic_int seen_by;
+    /* Ring of the steps in flight: the step, and the worker that first computed
+     * a loss or norm of it that is not finite; 0: none.  Owned. */
+    _Atomic int64_t *seen;
+    int seen_len;
     struct ddp__pending pending;
     ddp_t *ddp; /* not owned, like trace */
     int lanes;  /* accelerators without one need no weights; 0: all may */
@@ -62,7 +63,8 @@ struct ddp__task_group {
     } time_of[DDP__MAX_WORKERS];
 };
 
-int ddp__task_group_init(struct ddp__task_group *g, ddp_t *ddp);
+/* At most `steps` steps are in flight at the same time. */
+int ddp__task_group_init(struct ddp__task_group *g, ddp_t *ddp, int steps);
 void ddp__task_group_fini(struct ddp__task_group *g);
 
 /* Seconds in tasks of a part that worker w has run so far; in all its tasks. */
@@ -84,10 +86,14 @@ void ddp__task_group_fail(struct ddp__task_group *g, int64_t step, int rc,
 /* Fail the step if a device was lost. */
 void ddp__task_group_check(struct ddp__task_group *g, int64_t step);
 
-/* The name of the worker that first computed a number that is not finite since
- * the last call; "a device" if none did. */
-void ddp__task_group_nonfinite_worker(struct ddp__task_group *g, char *out,
-                                      size_t size);
+/* Note that a worker computed a number of a step that is not finite: the first
+ * of a step is kept. */
+void ddp__task_group_see(struct ddp__task_group *g, int64_t step, int worker);
+
+/* The name of the worker that was noted for a step since the last call; "a
+ * device" if none was. */
+void ddp__task_group_seen_by(struct ddp__task_group *g, int64_t step, char *out,
+                             size_t size);
 
 /* The failure, with its message as this thread's ddp_errmsg(); 0: none. */
 int ddp__task_group_error(struct ddp__task_group *g);

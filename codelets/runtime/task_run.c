@@ -99,15 +99,14 @@ static const char *device_name(const struct ddp__call *c,
 
 /* Note which worker computed the first value that is not finite; the data are
  * in host memory. */
-static void note_nonfinite(struct ddp__task_group *g, const struct ddp__task *t,
+static void note_nonfinite(struct ddp__task_run *r, const struct ddp__task *t,
                            int worker)
 {
     int watched = ddp__op_operand(t->call->op, DDP__WATCHED);
     const double *value = watched < 0 ? NULL : t->data[watched];
-    int nobody = 0;
 
     if (value && !isfinite(value[0]))
-        atomic_compare_exchange_strong(&g->seen_by, &nobody, worker + 1);
+        ddp__task_group_see(r->group, r->step, worker);
 }
 
 /* Whether this task belongs to a step that failed, or to one after it.  Steps
@@ -173,7 +172,7 @@ static void run_call(void *buffers[], struct ddp__task_run *r,
             ddp__op_is(c->op, DDP__IS_HOST) ? NULL : device_name(c, d));
     else if (!d->queues) {
         ddp__profile_end(t, starpu_worker_get_id(), begin);
-        note_nonfinite(r->group, t, starpu_worker_get_id());
+        note_nonfinite(r, t, starpu_worker_get_id());
     }
 }
 

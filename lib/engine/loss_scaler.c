@@ -9,7 +9,6 @@
 #include "config.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,13 +37,14 @@ static bool is_scaled(const struct ddp__engine *e)
 /* The forward pass computes running statistics, and those of the first layer
  * are the last in the buckets; the backward pass computes gradients, in the
  * order of the buckets. */
-static void explain_skip(struct ddp__engine *e, bool loss, const double *norm)
+static void explain_skip(struct ddp__engine *e, int64_t number, bool loss,
+                         const double *norm)
 {
     double place = norm[DDP__NORM_RUNNING] > 0 ? norm[DDP__NORM_RUNNING]
                                                : norm[DDP__NORM_TRAINED];
     char name[160] = "", worker[40];
 
-    ddp__task_group_nonfinite_worker(&e->group, worker, sizeof(worker));
+    ddp__task_group_seen_by(&e->group, number, worker, sizeof(worker));
     if (place > 0)
         ddp__params_name(e->params, (size_t)place - 1, name, sizeof(name));
     snprintf(e->why, sizeof(e->why), "%s not finite%s%s, seen by %s",
@@ -97,7 +97,7 @@ static void judge_step(struct ddp__engine *e, int64_t number,
         return;
     }
     refuse_step(e, loss, number, scaler);
-    explain_skip(e, loss, norm);
+    explain_skip(e, number, loss, norm);
 }
 
 static struct ddp__agreed *agreed_of(struct ddp__engine *e,
@@ -150,13 +150,9 @@ static int decide_after(const struct ddp__task *t, void *arg)
 
 /* ---- slices ------------------------------------------------------------- */
 
-/* The worker that saw something was for the decision. */
-static void put_squares(struct ddp__engine *e, struct ddp__agreed *all,
-                        double squares)
+static void put_squares(struct ddp__agreed *all, double squares)
 {
     all->squares = squares / (all->scale * all->scale);
-    if (!isfinite(all->squares))
-        atomic_store(&e->group.seen_by, 0);
 }
 
 /* The ranks have told each other what they have found, or all of it is this
@@ -177,7 +173,7 @@ static int agree_step(const struct ddp__task *t, void *arg)
     judge_step(arg, (int64_t)t->seed, stats,
                stats[DDP__STAT_DIVISOR] != 0 ? all->found : nothing, scaler);
     if (all->kept)
-        put_squares(arg, all, all->squares);
+        put_squares(all, all->squares);
     return 0;
 }
 
@@ -185,7 +181,7 @@ static int note_norm(const struct ddp__task *t, void *arg)
 {
     const double *norm = t->data[DDP__NOTE_NORM];
 
-    put_squares(arg, agreed_of(arg, t), norm[DDP__NORM_SQUARES]);
+    put_squares(agreed_of(arg, t), norm[DDP__NORM_SQUARES]);
     return 0;
 }
 

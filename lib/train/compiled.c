@@ -100,7 +100,7 @@ static int make_slots(struct ddp_compiled *c, ddp_t *ddp)
         return ddp__fail(DDP_ENOMEM, "out of memory for %d requests", c->slots);
     for (; c->ready < c->slots; c->ready++) {
         c->slot[c->ready].request = FREE;
-        if ((rc = ddp__task_group_init(&c->slot[c->ready].group, ddp)) < 0)
+        if ((rc = ddp__task_group_init(&c->slot[c->ready].group, ddp, 1)) < 0)
             return rc;
     }
     return 0;
