@@ -218,6 +218,15 @@ static bool is_ours(const struct check_row *r)
 
 /* ---- what rows do not reach --------------------------------------------- */
 
+/* Six times which would be infinite; f16 has none of them. */
+static const struct check_row huge_values = {CHECK_ACT,
+                                             "hardswish of huge values",
+                                             .n = 1,
+                                             .cap = 1,
+                                             .x = {1, 5, 5},
+                                             .spread = 3e38,
+                                             .call.act = DDP_HARDSWISH};
+
 /* Statistics of values with little spread far from 0, where a sum of squares
  * in f32 would have nothing left of the variance: 1e6 2^-24 is a fifth of it.
  * y is not compared: there the last bit of the mean, 6e-5, shows. */
@@ -665,6 +674,7 @@ int main(void)
             test_row(&op_rows[i], DDP_F16);
         }
     test_far_values();
+    test_row(&huge_values, DDP_F32);
     test_cuts();
     test_cover();
     test_padding();

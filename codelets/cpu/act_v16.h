@@ -114,8 +114,10 @@ DDP__WINO_INLINE v16 ddp__act_v16(v16 v, enum ddp_act act)
         return ddp__tanh_v16(v);
     case DDP_GELU:
         return MUL(v, ddp__normal_v16(v, &gauss));
-    case DDP_HARDSWISH:
-        return MUL(MUL(v, ddp__clamp_v16(ADD(v, SET(3)), 0, 6)), SET(1.0f / 6));
+    case DDP_HARDSWISH: /* as ddp__act() */
+        return MUL(
+            MUL(v, ddp__clamp_v16(FMA(v, SET(0.125f), SET(0.375f)), 0, 0.75f)),
+            SET(8.0f / 6));
     case DDP_HARDSIGMOID:
         return MUL(ddp__clamp_v16(ADD(v, SET(3)), 0, 6), SET(1.0f / 6));
     default:

@@ -137,7 +137,8 @@ DDP__INLINE float ddp__act(float v, enum ddp_act a)
     case DDP_GELU:
         return v * ddp__normal(v, &gauss);
     case DDP_HARDSWISH:
-        return v * ddp__clamp(v + 3, 0, 6) * (1.0f / 6);
+        /* an eighth of 0 to 6: the product is finite and has the same bits */
+        return v * ddp__clamp(v * 0.125f + 0.375f, 0, 0.75f) * (8.0f / 6);
     case DDP_HARDSIGMOID:
         return ddp__clamp(v + 3, 0, 6) * (1.0f / 6);
     default:

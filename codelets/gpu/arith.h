@@ -227,7 +227,8 @@ DDP__DEVICE float ddp__k_act(enum ddp_act act, float x)
     case DDP_GELU:
         return x * 0.5f * erfcf(-x * 0.70710678f);
     case DDP_HARDSWISH:
-        return x * ddp__k_clamp(x + 3, 0, 6) / 6;
+        /* an eighth of 0 to 6: the product is finite and has the same bits */
+        return x * ddp__k_clamp(x * 0.125f + 0.375f, 0, 0.75f) / 0.75f;
     case DDP_HARDSIGMOID:
         return ddp__k_clamp(x + 3, 0, 6) / 6;
     default:
