@@ -125,6 +125,9 @@ check_PROGRAMS += \
     %D%/test_batch \
     %D%/test_buckets \
     %D%/test_checkpoint \
+    %D%/test_checkpoint_faults \
+    %D%/test_checkpoint_files \
+    %D%/test_checkpoint_settings \
     %D%/test_compiled \
     %D%/test_config \
     %D%/test_context \
@@ -239,11 +242,22 @@ $(%C%_test_device_OBJECTS): %D%/dummy/runtime/device_rows.h
 	    $(srcdir)/codelets/runtime/device_rows.h >$@
 CLEANFILES += %D%/dummy/runtime/device_rows.h
 
-# With its own write() and rename(), which are not for other tests.
-%C%_test_checkpoint_SOURCES = \
+checkpoint_run = \
+    %D%/checkpoint_run.c \
+    %D%/checkpoint_run.h
+%C%_test_checkpoint_SOURCES = %D%/test_checkpoint.c $(checkpoint_run)
+%C%_test_checkpoint_settings_SOURCES = \
+    %D%/test_checkpoint_settings.c $(checkpoint_run)
+
+# With their own write() and rename(), which are not for other tests.
+%C%_test_checkpoint_faults_SOURCES = \
     %D%/crash.c \
     %D%/crash.h \
-    %D%/test_checkpoint.c
+    %D%/test_checkpoint_faults.c $(checkpoint_run)
+%C%_test_checkpoint_files_SOURCES = \
+    %D%/crash.c \
+    %D%/crash.h \
+    %D%/test_checkpoint_files.c $(checkpoint_run)
 
 %C%_test_roof_SOURCES = %D%/test_roof.c apps/bench/roof.c \
     apps/bench/roof.h
