@@ -153,6 +153,7 @@ check_PROGRAMS += \
     %D%/test_ema \
     %D%/test_errmsg \
     %D%/test_exchange \
+    %D%/test_exchange_parts \
     %D%/test_extents \
     %D%/test_parts \
     %D%/test_peers \
@@ -160,6 +161,7 @@ check_PROGRAMS += \
     %D%/test_evaluate \
     %D%/test_faults \
     %D%/test_fold \
+    %D%/test_gather \
     %D%/test_gpu \
     %D%/test_gpu_facts \
     %D%/test_gpu_train \
@@ -258,6 +260,14 @@ checkpoint_run = \
     %D%/crash.c \
     %D%/crash.h \
     %D%/test_checkpoint_files.c $(checkpoint_run)
+
+# A wire between threads.
+late_wire = \
+    %D%/late_wire.c \
+    %D%/late_wire.h
+%C%_test_exchange_SOURCES = %D%/test_exchange.c $(late_wire)
+%C%_test_exchange_parts_SOURCES = %D%/test_exchange_parts.c $(late_wire)
+%C%_test_gather_SOURCES = %D%/test_gather.c $(late_wire)
 
 %C%_test_roof_SOURCES = %D%/test_roof.c apps/bench/roof.c \
     apps/bench/roof.h
@@ -403,8 +413,8 @@ EXTRA_DIST += \
 
 # Those that measure time, or start many processes, and find a busy machine too
 # slow: with make -j, no other test runs at the same time.
-TESTS_ALONE = %D%/test_exchange %D%/test_once %D%/test_sched \
-    %D%/test_sinks %D%/app_bench.sh %D%/app_loops.sh %D%/app_peers.sh %D%/app_ranks.sh \
+TESTS_ALONE = %D%/test_exchange %D%/test_exchange_parts %D%/test_gather \
+    %D%/test_once %D%/test_sched %D%/test_sinks %D%/app_bench.sh %D%/app_loops.sh %D%/app_peers.sh %D%/app_ranks.sh \
     %D%/app_hosts.sh %D%/app_joining.sh
 
 # Each test runs under run-test, which ends it when it hangs.

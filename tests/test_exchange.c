@@ -2,234 +2,20 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The oracle is the tree by its definition: the sum of 2^k lanes is that of the
- * first half plus that of the second.  Messages are late and overtake those of
- * other tags.
+ * first half plus that of the second.
  */
 #include "config.h"
 
 #include <math.h>
-#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "ddp.h"
-#include "engine/exchange.h"
-#include "engine/parts.h"
-#include "runtime/hello.h"
+#include "late_wire.h"
 #include "tap.h"
 
-enum { LANES = 64, RANKS = 16, LEN = 1003, CUT = 700, SUMS = 3 };
-enum { TAGS = 2 * SUMS };
-
-/* ---- who has what ------------------------------------------------------- */
-
-/* The lanes that a sum covers: [begin, end). */
-struct cover {
-    int begin, end;
-};
-
-/* Make an addition; false: the blocks do not follow each other. */
-static bool join(struct cover *c, const struct ddp__merge *m)
-{
-    bool follows = c[m->to].end == c[m->from].begin;
-
-    c[m->to].end = c[m->from].end;
-    c[m->from] = (struct cover){0};
-    return follows;
-}
-
-static bool covers(const struct ddp__split *s)
-{
-    struct cover c[LANES];
-    struct ddp__merge m = {0};
-    bool first[LANES], good = true;
-
-    for (int l = 0; l < LANES; l++)
-        c[l] = (struct cover){l, l + 1};
-    while (ddp__tree_next(s->used, &m))
-        if (ddp__merge_is_local(s, &m))
-            good &= join(c, &m);
-    ddp__pieces(s, first);
-    for (int l = 0; l < s->used; l++)
-        good &= first[l] == (c[l].end > c[l].begin) &&
-                (!first[l] ||
-                 ddp__lanes_rank(s->lanes, s->ranks, l) ==
-                     ddp__lanes_rank(s->lanes, s->ranks, c[l].end - 1));
-    m = (struct ddp__merge){0};
-    while (ddp__tree_next(s->used, &m))
-        if (!ddp__merge_is_local(s, &m))
-            good &= first[m.to] && first[m.from] && join(c, &m);
-    return good && c[0].begin == 0 && c[0].end == s->used;
-}
-
-static void test_pieces(void)
-{
-    int wrong = 0, tried = 0;
-    struct ddp__split s;
-
-    for (s.lanes = 1; s.lanes <= LANES; s.lanes++)
-        for (s.ranks = 1; s.ranks <= RANKS; s.ranks++)
-            for (s.used = 1; s.used <= s.lanes; s.used++, tried++)
-                wrong += !covers(&s);
-    is_int(wrong, 0, "the pieces of %d splits are those of the tree", tried);
-}
-
-static void test_shares(void)
-{
-    int wrong = 0;
-
-    for (int lanes = 1; lanes <= LANES; lanes++)
-        for (int n = 1; n <= RANKS; n++)
-            for (int r = 0; r < n; r++) {
-                int begin = ddp__lanes_begin(lanes, n, r);
-                int end = ddp__lanes_begin(lanes, n, r + 1);
-
-                wrong +=
-                    end - begin != lanes / n && end - begin != lanes / n + 1;
-                for (int l = begin; l < end; l++)
-                    wrong += ddp__lanes_rank(lanes, n, l) != r;
-            }
-    is_int(wrong, 0, "every lane has one rank, and shares differ by 1 at most");
-}
-
-/* ---- a wire between threads --------------------------------------------- */
-
-/* The k-th message from a rank to another with a tag. */
-struct message {
-    struct message *next;
-    int from, to, tag, number;
-    int late; /* tests that do not see it yet */
-    size_t len;
-    char data[];
-};
-
-struct request {
-    int from, tag, number;
-    void *data; /* NULL: it is sent */
-    size_t len;
-    int late;
-};
-
-/* Where a rank has its vectors, and how many bytes are or will be received in
- * other places. */
-static struct {
-    const char *begin, *end;
-    size_t staged, most;
-} place[RANKS];
-
-static size_t staged_bytes(int rank, const struct request *r)
-{
-    const char *at = r->data;
-
-    return at < place[rank].begin || at >= place[rank].end ? r->len : 0;
-}
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct message *messages;
-static int sent[RANKS][RANKS][TAGS], asked[RANKS][RANKS][TAGS];
-static size_t bytes; /* of all messages */
-static bool broken;  /* messages are refused */
-
-static int delay(void)
-{
-    static _Thread_local uint32_t state;
-
-    state = state * 1664525u + 1013904223u + (uint32_t)(uintptr_t)&state;
-    return (int)(state >> 29);
-}
-
-static int wire_send(struct ddp__wire *w, int to, int tag, const void *data,
-                     size_t len, uintptr_t *request)
-{
-    struct message *m = malloc(sizeof(*m) + len);
-    struct request *r = calloc(1, sizeof(*r));
-
-    if (broken) {
-        free(m);
-        free(r);
-        snprintf(w->why, sizeof(w->why), "the cable is cut");
-        return DDP_EIO;
-    }
-    *m = (struct message){NULL, w->rank, to, tag, 0, delay(), len};
-    memcpy(m->data, data, len);
-    r->late = delay();
-    *request = (uintptr_t)r;
-    pthread_mutex_lock(&lock);
-    m->number = sent[w->rank][to][tag]++;
-    bytes += len;
-    m->next = messages;
-    messages = m;
-    pthread_mutex_unlock(&lock);
-    return 0;
-}
-
-static int wire_recv(struct ddp__wire *w, int from, int tag, void *data,
-                     size_t len, uintptr_t *request)
-{
-    struct request *r = calloc(1, sizeof(*r));
-
-    *r = (struct request){from, tag, 0, data, len, 0};
-    pthread_mutex_lock(&lock);
-    r->number = asked[from][w->rank][tag]++;
-    pthread_mutex_unlock(&lock);
-    place[w->rank].staged += staged_bytes(w->rank, r);
-    if (place[w->rank].most < place[w->rank].staged)
-        place[w->rank].most = place[w->rank].staged;
-    *request = (uintptr_t)r;
-    return 0;
-}
-
-static bool take(const struct ddp__wire *w, const struct request *r)
-{
-    for (struct message **m = &messages; *m; m = &(*m)->next) {
-        struct message *is = *m;
-
-        if (is->to != w->rank || is->from != r->from || is->tag != r->tag ||
-            is->number != r->number)
-            continue;
-        if (is->late-- > 0)
-            return false;
-        if (is->len != r->len)
-            bail_out("%zu bytes came, %zu were expected", is->len, r->len);
-        memcpy(r->data, is->data, is->len);
-        *m = is->next;
-        free(is);
-        return true;
-    }
-    return false;
-}
-
-static int wire_test(struct ddp__wire *w, uintptr_t *request)
-{
-    struct request *r = (struct request *)*request;
-    bool done;
-
-    if (r->data) {
-        pthread_mutex_lock(&lock);
-        done = take(w, r);
-        pthread_mutex_unlock(&lock);
-        place[w->rank].staged -= done ? staged_bytes(w->rank, r) : 0;
-    } else {
-        done = r->late-- <= 0;
-    }
-    if (!done)
-        return 0;
-    free(r);
-    *request = 0;
-    return 1;
-}
-
-static const char hosts[RANKS][DDP__HOST_NAME] = {"a", "b", "c", "d"};
-
-static struct ddp__wire wire_of(int rank, int count)
-{
-    return (struct ddp__wire){.rank = rank,
-                              .count = count,
-                              .tags = TAGS + 1,
-                              .hosts = hosts,
-                              .send = wire_send,
-                              .recv = wire_recv,
-                              .test = wire_test};
-}
+enum { LANES = 64, LEN = 1003, CUT = 700, SUMS = TAGS / 2 };
 
 /* ---- their values ------------------------------------------------------- */
 
@@ -344,13 +130,6 @@ static const struct ddp__space device = {.enter = device_enter,
                                          .wait = device_wait};
 
 /* ---- sums --------------------------------------------------------------- */
-
-struct rank {
-    pthread_t thread;
-    struct ddp__wire wire;
-    struct ddp__split split;
-    bool good;
-};
 
 /* The lanes of a rank, and what it has of the sum. */
 struct vectors {
@@ -522,8 +301,7 @@ static bool equal_sums(int lanes, int used, int ranks)
     struct rank r[RANKS] = {0};
     bool good = true;
 
-    memset(sent, 0, sizeof(sent));
-    memset(asked, 0, sizeof(asked));
+    renumber();
     for (int i = 0; i < ranks; i++) {
         r[i].wire = wire_of(i, ranks);
         r[i].split = (struct ddp__split){lanes, used, ranks};
@@ -658,193 +436,6 @@ static void test_device(void)
     ok(good, "so are those that a device adds in its own memory");
 }
 
-/* ---- a long vector ------------------------------------------------------ */
-
-enum { LONG = 9 << 20, LONG_RANKS = 3 };
-
-/* Rank 2 has two lanes of the four. */
-static struct ddp__parts parts_of(int rank, void **piece, float *sum)
-{
-    int first = rank, last = rank == 2 ? 3 : rank;
-
-    for (int l = first; l <= last; l++)
-        for (size_t i = 0; i < LONG; i++)
-            ((float *)(piece[rank] = sum))[i] += (float)(l + (int)(i % 7));
-    return (struct ddp__parts){.all = {.piece = piece,
-                                       .sum = sum,
-                                       .size = sizeof(float),
-                                       .add = ddp__add_f32},
-                               .len = LONG,
-                               .others = LONG_RANKS - 1};
-}
-
-static bool is_long_sum(const float *sum)
-{
-    for (size_t i = 0; i < LONG; i++)
-        if (sum[i] != (float)(6 + 4 * (int)(i % 7)))
-            return false;
-    return true;
-}
-
-/* All ranks in turn; rank 0 is often late. */
-static bool poll_long(struct ddp__parts *p, struct ddp__wire *w)
-{
-    static const struct ddp__split s = {4, 4, LONG_RANKS};
-    int over = 0;
-
-    for (int round = 0; over < LONG_RANKS; round++) {
-        over = 0;
-        for (int r = 0; r < LONG_RANKS; r++) {
-            int rc =
-                r == 0 && round % 5 ? 0 : ddp__parts_poll(&p[r], &w[r], &s, 0);
-
-            if (rc < 0)
-                return false;
-            over += rc == 1;
-        }
-    }
-    return true;
-}
-
-/* docs/nodes.md: at most four parts of 2 MiB are under way, and of each a rank
- * stages its slice, a third, of two pieces of others. */
-static void test_staging(void)
-{
-    const size_t bound = (size_t)4 * 2 * ((2 << 20) / LONG_RANKS + 4);
-    static void *piece[LONG_RANKS][4];
-    struct ddp__parts p[LONG_RANKS];
-    struct ddp__wire w[LONG_RANKS];
-    float *sum = calloc((size_t)LONG_RANKS * LONG, sizeof(*sum));
-    bool good = true, bounded = true;
-
-    memset(sent, 0, sizeof(sent));
-    memset(asked, 0, sizeof(asked));
-    for (int r = 0; r < LONG_RANKS; r++) {
-        float *own = sum + (size_t)r * LONG;
-
-        w[r] = wire_of(r, LONG_RANKS);
-        p[r] = parts_of(r, piece[r], own);
-        place[r].begin = (char *)own;
-        place[r].end = (char *)(own + LONG);
-        place[r].staged = place[r].most = 0;
-    }
-    good = poll_long(p, w);
-    for (int r = 0; r < LONG_RANKS; r++) {
-        good &= is_long_sum(sum + (size_t)r * LONG);
-        bounded &= place[r].most > bound / 2 && place[r].most <= bound;
-        diag("rank %d stages %zu bytes of %zu", r, place[r].most, bound);
-        ddp__parts_free(&p[r]);
-    }
-    ok(good && !messages, "a long vector is summed in parts");
-    ok(bounded, "and what a rank stages of others is bounded");
-    free(sum);
-}
-
-/* ---- something of every rank -------------------------------------------- */
-
-static size_t len_of(const void *arg, int rank)
-{
-    (void)arg;
-    return (size_t)rank * 3;
-}
-
-static void *gather_rank(void *arg)
-{
-    struct rank *r = arg;
-    struct ddp__gather g;
-
-    ddp__gather_new(&g, &r->wire, 1, len_of, NULL);
-    memset(ddp__gather_of(&g, r->wire.rank), 'a' + r->wire.rank,
-           len_of(NULL, r->wire.rank));
-    ddp__gather_begin(&g);
-    while (ddp__gather_poll(&g) == 0)
-        ;
-    r->good = memcmp(g.data, "bbbccccccddddddddd", 18) == 0;
-    ddp__gather_end(&g);
-    return NULL;
-}
-
-/* Rank 2 has it; of more than two parts. */
-static void *pass_rank(void *arg)
-{
-    enum { SIZE = (9 << 20) + 5 };
-    struct rank *r = arg;
-    char *data = calloc(1, SIZE);
-    struct ddp__pass p;
-
-    for (size_t i = 0; r->wire.rank == 2 && i < SIZE; i++)
-        data[i] = (char)(i % 251);
-    ddp__pass_begin(&p, &r->wire, 1, 2, data, SIZE);
-    while (ddp__pass_poll(&p) == 0)
-        ;
-    ddp__pass_end(&p);
-    r->good = true;
-    for (size_t i = 0; i < SIZE; i++)
-        r->good &= data[i] == (char)(i % 251);
-    free(data);
-    return NULL;
-}
-
-static void test_four(void *(*run)(void *rank), const char *what)
-{
-    struct rank r[4] = {0};
-    bool good = true;
-
-    for (int i = 0; i < 4; i++) {
-        r[i].wire = wire_of(i, 4);
-        pthread_create(&r[i].thread, NULL, run, &r[i]);
-    }
-    for (int i = 0; i < 4; i++) {
-        pthread_join(r[i].thread, NULL);
-        good &= r[i].good;
-    }
-    ok(good && !messages, "every rank gets what %s", what);
-}
-
-/* ---- the first message -------------------------------------------------- */
-
-static void *say_hello(void *arg)
-{
-    struct rank *r = arg;
-    const char *version = r->wire.rank == 2 ? "libddp 2" : "libddp 1";
-    const char *want = "rank 2 (c) has libddp 2, but rank 0 (a) has libddp 1: "
-                       "install the same version everywhere";
-
-    r->good = ddp__hello_exchange(&r->wire, version, 0) == DDP_EINVAL &&
-              !strcmp(ddp_errmsg(), want);
-    return NULL;
-}
-
-static void test_hello(void)
-{
-    struct ddp__hello all[3] = {{DDP__HELLO_ORDER, "1", "a"},
-                                {DDP__HELLO_ORDER, "1", "b"},
-                                {DDP__HELLO_ORDER, "1", "c"}};
-    struct rank r[3] = {0};
-    bool good = true;
-
-    memset(sent, 0, sizeof(sent));
-    memset(asked, 0, sizeof(asked));
-    for (int i = 0; i < 3; i++) {
-        r[i].wire = wire_of(i, 3);
-        pthread_create(&r[i].thread, NULL, say_hello, &r[i]);
-    }
-    for (int i = 0; i < 3; i++) {
-        pthread_join(r[i].thread, NULL);
-        good &= r[i].good;
-    }
-    ok(good && !messages, "another version is refused by all ranks, by name");
-    r[0].wire = wire_of(0, 2);
-    ok(ddp__hello_exchange(&r[0].wire, "libddp 1", 0.05) == DDP_EPEER &&
-           strstr(ddp_errmsg(), "rank 1 (b) has sent nothing"),
-       "a rank that says nothing is not waited for without end");
-    is_int(ddp__hello_compare(all, 3), 0, "equal ranks work together");
-    all[1].order = UINT32_C(0x04030201);
-    ok(ddp__hello_compare(all, 3) == DDP_EINVAL &&
-           strstr(ddp_errmsg(), "rank 1 (b) has another byte order"),
-       "another byte order is refused");
-}
-
 static void test_failure(void)
 {
     struct ddp__wire w = wire_of(0, 2);
@@ -871,18 +462,12 @@ static void test_failure(void)
 
 int main(void)
 {
-    test_pieces();
-    test_shares();
     test_sums();
     test_halves();
     test_device();
     test_divided();
     test_rooted();
     test_near();
-    test_staging();
-    test_four(gather_rank, "each has");
-    test_four(pass_rank, "one has");
-    test_hello();
     test_failure();
     return done_testing();
 }
