@@ -153,6 +153,35 @@ static const struct line {
     CONV("wgrad", BWD_W, 0, "1x1", 14, 256, 1024, 1, 1, 0, 1),
     CONV("wgrad", BWD_W, 0, "3x3/2", 56, 128, 128, 3, 2, 1, 1),
     CONV("wgrad", BWD_W, 0, "3x3/2", 14, 512, 512, 3, 2, 1, 1),
+    CONV("amx", BWD_W, 0, "7x7/2", 224, 3, 64, 7, 2, 3, 1),
+    CONV("amx", BWD_W, 0, "1x1", 56, 64, 64, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 56, 64, 256, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 56, 256, 64, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 56, 256, 128, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 28, 128, 512, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 28, 512, 128, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 28, 512, 256, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 14, 256, 1024, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 14, 1024, 256, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 14, 1024, 512, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 7, 512, 2048, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1", 7, 2048, 512, 1, 1, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1/2", 56, 64, 128, 1, 2, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1/2", 56, 256, 512, 1, 2, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1/2", 28, 128, 256, 1, 2, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1/2", 28, 512, 1024, 1, 2, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1/2", 14, 256, 512, 1, 2, 0, 1),
+    CONV("amx", BWD_W, 0, "1x1/2", 14, 1024, 2048, 1, 2, 0, 1),
+    CONV("amx", BWD_W, 0, "3x3", 56, 64, 64, 3, 1, 1, 1),
+    CONV("amx", BWD_W, 0, "3x3", 28, 128, 128, 3, 1, 1, 1),
+    CONV("amx", BWD_W, 0, "3x3", 14, 256, 256, 3, 1, 1, 1),
+    CONV("amx", BWD_W, 0, "3x3", 7, 512, 512, 3, 1, 1, 1),
+    CONV("amx", BWD_W, 0, "3x3/2", 56, 64, 128, 3, 2, 1, 1),
+    CONV("amx", BWD_W, 0, "3x3/2", 28, 128, 256, 3, 2, 1, 1),
+    CONV("amx", BWD_W, 0, "3x3/2", 14, 256, 512, 3, 2, 1, 1),
+    CONV("amx", BWD_W, 0, "3x3/2", 56, 128, 128, 3, 2, 1, 1),
+    CONV("amx", BWD_W, 0, "3x3/2", 28, 256, 256, 3, 2, 1, 1),
+    CONV("amx", BWD_W, 0, "3x3/2", 14, 512, 512, 3, 2, 1, 1),
     CONV("depthwise_wgrad", BWD_W, 0, "5x5", 28, 240, 240, 5, 1, 2, 240),
     CONV("depthwise_wgrad", BWD_W, 0, "5x5", 14, 672, 672, 5, 1, 2, 672),
     CONV("depthwise", ALL, 0, "5x5/2", 4, 672, 672, 5, 2, 2, 672),
@@ -371,6 +400,17 @@ static bool has_bf16(const struct line *l)
            strcmp(l->file, "wino_line") != 0;
 }
 
+/* Tiles of AMX have no f32. */
+static bool has_f32(const struct line *l)
+{
+    return strcmp(l->file, "amx") != 0;
+}
+
+static bool has_type(const struct line *l, enum ddp_dtype type)
+{
+    return type == DDP_BF16 ? has_bf16(l) : has_f32(l);
+}
+
 static void print_table(char **word)
 {
     printf("| %s, %s | samples, shape | type, pass | ours, ms | oneDNN, ms | "
@@ -378,9 +418,9 @@ static void print_table(char **word)
            ddp__dnn_version(), ddp__dnn_isa());
     printf("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n");
     for (int i = 0; i < LINES; i++)
-        for (int b = 0; b < 2; b++)
-            if (is_wanted(&lines[i], word) && (!b || has_bf16(&lines[i])))
-                try_line(&lines[i], b ? DDP_BF16 : DDP_F32);
+        for (enum ddp_dtype type = DDP_F32; type <= DDP_BF16; type++)
+            if (is_wanted(&lines[i], word) && has_type(&lines[i], type))
+                try_line(&lines[i], type);
 }
 
 static int usage(void)
