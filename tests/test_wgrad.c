@@ -1,10 +1,11 @@
-/* test_wgrad.c - weight gradients as products over pixels against sums in f64
+/* test_wgrad.c - weight gradients as products over pixels, also by AMX, against
+ * sums in f64
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Of bf16 too, products are exact: what is lost are roundings of sums in f32.
  * Those of 200 terms in a row, each of 2^-24 of the sum so far, come to
  * 2^-24 sqrt(200 / 3) = 5e-7 of its norm if they are independent; twice
- * that are allowed.
+ * that are allowed.  With AMX all pixels may be terms in a row.
  */
 #include "config.h"
 
@@ -19,6 +20,7 @@ int main(void)
 }
 #else
 #include "base/half.h"
+#include "cpu/amx.h"
 #include "cpu/wgrad.h"
 
 /* A layer of k x k taps. */
@@ -35,7 +37,23 @@ static const struct row rows[] = {
     {1, 1, 1, 33, 1, 1, 1, 0, 1},    /* one pixel */
 };
 
+static const struct row amx_rows[] = {
+    {3, 7, 9, 64, 32, 1, 1, 0, 1},   /* images that share a step */
+    {2, 41, 30, 32, 64, 1, 1, 0, 1}, /* several blocks */
+    {3, 8, 6, 32, 32, 1, 2, 0, 1},   /* images joined, pixels left out */
+    {3, 9, 9, 32, 32, 1, 2, 0, 1},   /* a row more than the outputs need */
+    {2, 4, 5, 32, 32, 1, 1, 1, 1},   /* padding of one tap */
+    {2, 10, 9, 32, 64, 3, 1, 1, 1},  /* shifts of both kinds */
+    {2, 10, 9, 64, 32, 2, 1, 0, 1},  /* rows of an even pitch */
+    {2, 9, 8, 32, 32, 3, 2, 1, 1},   /* phases */
+    {1, 60, 50, 32, 32, 3, 1, 1, 1}, /* segments of an image */
+    {2, 11, 10, 3, 32, 7, 2, 3, 1},  /* columns of taps as channels */
+};
+
 static const double MOST = 1e-6;
+
+typedef int (*gradient)(const struct ddp__dnn_shape *s, const void *x,
+                        const void *dy, bool accumulate, float *dw);
 
 struct layer {
     struct ddp__dnn_shape s;
@@ -166,24 +184,45 @@ static double error_of(const struct layer *l, double times)
 }
 
 /* Written, then added. */
+static void test_gradient(gradient run, struct layer *l, const char *name,
+                          double most)
+{
+    const struct ddp__dnn_shape *s = &l->s;
+    double first, both;
+
+    for (int p = 0; p < s->n * s->oh * s->ow; p++)
+        add_output(l, p);
+    if (run(s, l->x, l->dy, false, l->dw) < 0)
+        bail_out("%s", ddp_errmsg());
+    first = error_of(l, 1);
+    if (run(s, l->x, l->dy, true, l->dw) < 0)
+        bail_out("%s", ddp_errmsg());
+    both = error_of(l, 2);
+    ok(first <= most && both <= most,
+       "%s, %d to %d channels, %dx%d of stride %d: %.1e of the norm, added "
+       "%.1e",
+       name, s->c, s->o, s->conv.kh, s->conv.kw, s->conv.sh, first, both);
+}
+
 static void test_layer(const struct row *r, bool b)
 {
     struct layer l;
-    double first, both;
 
     layer_new(&l, r, b);
-    for (int p = 0; p < l.s.n * l.s.oh * l.s.ow; p++)
-        add_output(&l, p);
-    if (ddp__wgrad_run(&l.s, l.x, l.dy, false, l.dw) < 0)
-        bail_out("%s", ddp_errmsg());
-    first = error_of(&l, 1);
-    if (ddp__wgrad_run(&l.s, l.x, l.dy, true, l.dw) < 0)
-        bail_out("%s", ddp_errmsg());
-    both = error_of(&l, 2);
-    ok(first <= MOST && both <= MOST,
-       "%s, %d to %d channels, %dx%d of stride %d: %.1e of the norm, added "
-       "%.1e",
-       b ? "bf16" : "f32", r->c, r->o, r->k, r->k, r->stride, first, both);
+    test_gradient(ddp__wgrad_run, &l, b ? "bf16" : "f32", MOST);
+    layer_free(&l);
+}
+
+static void test_amx(const struct row *r)
+{
+    struct layer l;
+    double pixels;
+
+    layer_new(&l, r, true);
+    pixels = (double)l.s.n * l.s.oh * l.s.ow;
+    ok(ddp__amx_fits(&l.s), "AMX takes %d to %d channels, %dx%d", r->c, r->o,
+       r->k, r->k);
+    test_gradient(ddp__amx_bwd_w, &l, "AMX", 0x1p-23 * sqrt(pixels / 3));
     layer_free(&l);
 }
 
@@ -198,6 +237,9 @@ int main(void)
         if (__builtin_cpu_supports("avx512bf16"))
             test_layer(&rows[i], true);
     }
+    for (size_t i = 0; i < sizeof(amx_rows) / sizeof(amx_rows[0]); i++)
+        if (ddp__amx_here())
+            test_amx(&amx_rows[i]);
     return done_testing();
 }
 #endif

@@ -1,7 +1,5 @@
 /* amx_fill.c - images into the operands of AMX products; see amx.c
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Not measured on a processor with AMX, as amx.c says.
  */
 #include "config.h"
 
@@ -137,22 +135,37 @@ static void fill_a(const struct ddp__amx_run *r, const uint16_t *image,
     }
 }
 
-/* A pair of both kinds, of three positions in a row.  Panels of one kind are
- * `step` apart. */
+/* A pair of both kinds, or of even ones alone (odd: NULL), of three positions
+ * in a row.  Panels of one kind are `step` apart. */
 AMX_INLINE void fill_pair(const uint16_t *const p[3], size_t c, size_t step,
                           uint16_t *even, uint16_t *odd)
 {
-    for (size_t i = 0; i < c; i += 32, even += 2 * step, odd += 2 * step) {
-        __m512i p0 = load32(p[0], i), p1 = load32(p[1], i);
-        __m512i p2 = load32(p[2], i), lo, hi;
+    for (size_t i = 0; i < c; i += 32, even += 2 * step) {
+        __m512i p0 = load32(p[0], i), p1 = load32(p[1], i), lo, hi;
 
         interleave(p0, p1, &lo, &hi);
         _mm512_storeu_si512(even, lo);
         _mm512_storeu_si512(even + step, hi);
-        interleave(p1, p2, &lo, &hi);
+        if (!odd)
+            continue;
+        interleave(p1, load32(p[2], i), &lo, &hi);
         _mm512_storeu_si512(odd, lo);
         _mm512_storeu_si512(odd + step, hi);
+        odd += 2 * step;
     }
+}
+
+/* Whether a tap of a phase is an odd shift. */
+static bool has_odd(const struct ddp__amx_run *r, int phase)
+{
+    const struct ddp__conv *k = &r->s->conv;
+    int y0 = phase / r->phases_x, x0 = phase % r->phases_x;
+
+    for (int y = 0; y0 + y * k->sh < k->kh; y++)
+        for (int x = 0; x0 + x * k->sw < k->kw; x++)
+            if ((y * r->pitch + x) % 2)
+                return true;
+    return false;
 }
 
 AMX static void fill_b(const struct ddp__amx_run *r, const uint16_t *image,
@@ -160,17 +173,19 @@ AMX static void fill_b(const struct ddp__amx_run *r, const uint16_t *image,
 {
     size_t step = r->segments * r->pairs * DDP__AMX_ROW, c = (size_t)r->s->c;
     uint16_t *even = ddp__amx_b(r, phase, 0, 0, segment);
-    uint16_t *odd = ddp__amx_b(r, phase, 1, 0, segment);
+    uint16_t *odd =
+        has_odd(r, phase) ? ddp__amx_b(r, phase, 1, 0, segment) : NULL;
     struct walk w = walk_input(r, image, phase, first);
     const uint16_t *p[3];
 
     p[2] = walk_on(&w);
-    for (size_t i = 0; i < r->pairs;
-         i++, even += DDP__AMX_ROW, odd += DDP__AMX_ROW) {
+    for (size_t i = 0; i < r->pairs; i++, even += DDP__AMX_ROW) {
         p[0] = p[2];
         p[1] = walk_on(&w);
         p[2] = walk_on(&w);
         fill_pair(p, c, step, even, odd);
+        if (odd)
+            odd += DDP__AMX_ROW;
     }
 }
 
