@@ -121,6 +121,8 @@ const struct check_row op_rows[] = {
      .y = {0, 0, 65}, .call.conv = {KERNEL(1, 1, 1, 0, 1)}},
     {CHECK_CONV, "3x3, 48 to 80 channels", OF(5, 5), .x = {8, 7, 48},
      .y = {0, 0, 80}, .call.conv = {KERNEL(3, 1, 1, 1, 1)}},
+    {CHECK_CONV, "3x3, 64 to 96 channels", OF(5, 5), .x = {8, 7, 64},
+     .y = {0, 0, 96}, .call.conv = {KERNEL(3, 1, 1, 1, 1)}},
     {CHECK_CONV, "3x3, 16 to 48 channels, bias and relu", OF(2, 3),
      .x = {7, 8, 16}, .y = {0, 0, 48},
      .call.conv = {KERNEL(3, 1, 1, 1, 1), .bias = true, .act = DDP_RELU}},

@@ -36,22 +36,34 @@ struct pack_source {
     const float *w;
 };
 
-/* The plan's taps of each filter, turned round. */
-static void flip_taps(const struct ddp__plan *p, const float *w, float *to)
+/* Of each filter, the tap that becomes tap `at` of the one turned round. */
+static size_t turned_tap(const struct ddp__plan *p, int at)
 {
     const struct ddp__taps *t = &p->taps;
     const struct ddp__conv *k = &p->shape.conv;
+    int y = k->kh - 1 - at / k->kw, x = k->kw - 1 - at % k->kw;
+
+    return (size_t)((t->y + t->step_y * y) * t->width + t->x + t->step_x * x);
+}
+
+static void flip_taps(const struct ddp__plan *p, const float *w, float *to)
+{
+    const struct ddp__conv *k = &p->shape.conv;
     size_t c = (size_t)(p->shape.c / k->groups);
-    size_t all = (size_t)(t->height * t->width);
+    size_t all = (size_t)(p->taps.height * p->taps.width);
 
     for (int i = 0; i < p->shape.o; i++, w += all * c)
-        for (int y = k->kh - 1; y >= 0; y--)
-            for (int x = k->kw - 1; x >= 0; x--, to += c) {
-                int tap =
-                    (t->y + t->step_y * y) * t->width + t->x + t->step_x * x;
+        for (int at = 0; at < k->kh * k->kw; at++, to += c)
+            memcpy(to, w + turned_tap(p, at) * c, c * sizeof(*w));
+}
 
-                memcpy(to, w + (size_t)tap * c, c * sizeof(*w));
-            }
+static void pack_flipped(const struct pack_source *f, void *to)
+{
+    const struct ddp__plan *p = f->plan;
+    size_t all = (size_t)(p->taps.height * p->taps.width);
+
+    for (int at = 0; at < p->shape.conv.kh * p->shape.conv.kw; at++)
+        ddp__dnn_pack_tap(f->dnn, f->w, all, turned_tap(p, at), to, (size_t)at);
 }
 
 static int pack_for_primitive(const void *arg, void *to, int part)
@@ -60,11 +72,15 @@ static int pack_for_primitive(const void *arg, void *to, int part)
     const struct ddp__plan *p = f->plan;
     size_t need = ddp__align(ddp__dnn_scratch(f->dnn));
     const float *w = f->w;
-    char *scratch =
-        ddp__scratch(need + (ddp__plan_flips(p) ? p->weights * sizeof(*w) : 0));
+    char *scratch;
 
     (void)part; /* there is one */
-    if (!scratch)
+    if (ddp__plan_flips(p) && ddp__dnn_packs_taps(f->dnn)) {
+        pack_flipped(f, to);
+        return 0;
+    }
+    if (!(scratch = ddp__scratch(
+              need + (ddp__plan_flips(p) ? p->weights * sizeof(*w) : 0))))
         return DDP_ENOMEM;
     if (ddp__plan_flips(p)) {
         flip_taps(p, w, (float *)(void *)(scratch + need));

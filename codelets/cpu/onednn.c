@@ -286,8 +286,8 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
         if (!(st = dnnl_primitive_create(&d->prim, d->pd))) {
             d->scratch = md_bytes(query_md(d->pd, dnnl_query_scratchpad_md));
             d->packed_size = md_bytes(packed_md(d));
-            if (pass != DDP__BWD_W && !transposed)
-                d->pairs = ddp__pairs_of(s, packed_md(d));
+            if (pass == DDP__FWD || (pass == DDP__BWD_X && s->dense))
+                d->pairs = ddp__pairs_of(s, packed_md(d), transposed);
             st = reorder_new(d, REF(plain));
         }
         ddp__md_free(&plain);
@@ -445,8 +445,20 @@ int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
 {
     if (!d->pairs.block)
         return run_reorder(d, from, to, scratch);
-    ddp__pairs_pack(&d->pairs, from, to);
+    for (size_t i = 0; i < d->pairs.taps; i++)
+        ddp__pairs_pack(&d->pairs, from, d->pairs.taps, i, to, i);
     return 0;
+}
+
+bool ddp__dnn_packs_taps(const struct ddp__dnn *d)
+{
+    return d->pairs.block > 0;
+}
+
+void ddp__dnn_pack_tap(const struct ddp__dnn *d, const float *from, size_t taps,
+                       size_t tap, void *to, size_t at)
+{
+    ddp__pairs_pack(&d->pairs, from, taps, tap, to, at);
 }
 
 /* Three lists of arguments, since oneDNN has other names for each pass.  The

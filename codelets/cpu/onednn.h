@@ -44,6 +44,12 @@ bool ddp__dnn_same_packed(const struct ddp__dnn *a, const struct ddp__dnn *b);
 int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
                   void *scratch);
 
+/* Whether one tap of plain filters of `taps` can become tap `at` of the packed
+ * ones, and doing so. */
+bool ddp__dnn_packs_taps(const struct ddp__dnn *d);
+void ddp__dnn_pack_tap(const struct ddp__dnn *d, const float *from, size_t taps,
+                       size_t tap, void *to, size_t at);
+
 /* w is packed; bias may be NULL where there is none.
  *     DDP__FWD      x, w, bias -> y
  *     DDP__BWD_X    y (dy), w -> x (dx)

@@ -1,4 +1,4 @@
-/* onednn_pairs.h - weights of dense layers as oneDNN's products of bf16 read
+/* onednn_pairs.h - weights as oneDNN's products of bf16 read them
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_ONEDNN_PAIRS_H
@@ -6,17 +6,21 @@
 
 #include "onednn_pd.h"
 
-/* Blocks of `block` outputs and 2 `pairs` inputs, which lie pair by pair, each
- * of all outputs of the block. */
+/* Blocks of `block` outputs, of each all taps, of each 2 `pairs` inputs, which
+ * lie pair by pair, each of all outputs of the block. */
 struct ddp__pairs {
-    size_t outputs, inputs, block, pairs; /* block 0: another layout */
+    size_t outputs, inputs, taps, block, pairs; /* block 0: another layout */
+    bool turned; /* plain weights have outputs innermost */
 };
 
 /* The layout of packed weights of s, if it is of this kind and the processor
- * can make it here. */
-struct ddp__pairs ddp__pairs_of(const struct ddp__dnn_shape *s, cmd_t packed);
+ * can make it here.  turned: s is the data gradient of a layer, with that one's
+ * filters. */
+struct ddp__pairs ddp__pairs_of(const struct ddp__dnn_shape *s, cmd_t packed,
+                                bool turned);
 
-/* From plain weights to those. */
-void ddp__pairs_pack(const struct ddp__pairs *p, const float *from, void *to);
+/* Tap `tap` of plain filters of `taps` into tap `at` of the packed ones. */
+void ddp__pairs_pack(const struct ddp__pairs *p, const float *from, size_t taps,
+                     size_t tap, void *to, size_t at);
 
 #endif
