@@ -25,9 +25,8 @@ void end_program(void);
 
 extern int fail_input; /* the n-th sample read from now fails; 0: none */
 
-enum {
-    COPIES = 2
-}; /* of degree: a kernel that copies, on a worker that dies */
+/* A degree: the kernel copies, on a worker that dies. */
+enum { COPIES = 2 };
 
 extern int until_death; /* the n-th copy from now; 0: none */
 extern int until_loss;  /* of a device that is not there */

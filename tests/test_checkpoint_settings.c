@@ -31,6 +31,16 @@ static void refused(struct run r, const char *difference)
     end(&r);
 }
 
+/* The checkpoint itself cannot be used. */
+static void unusable(struct run r, const char *why, const char *what)
+{
+    begin(&r);
+    ok(ddp_trainer_resume(r.trainer, NULL, NULL) == DDP_EDATA &&
+           strstr(ddp_errmsg(), why),
+       "%s is refused: %s", what, ddp_errmsg());
+    end(&r);
+}
+
 static void test_other_settings(void)
 {
     struct run r = usual(), other;
@@ -193,11 +203,8 @@ static void test_other_format(void)
     json_object_set_new(state, "format", json_integer(2));
     json_object_del(state, "best_evaluation");
     store_state(4, state);
-    begin(&r);
-    ok(ddp_trainer_resume(r.trainer, NULL, NULL) == DDP_EDATA &&
-           strstr(ddp_errmsg(), "missing or invalid field 'best_evaluation'"),
-       "a state that lacks a field: %s", ddp_errmsg());
-    end(&r);
+    unusable(r, "missing or invalid field 'best_evaluation'",
+             "a state that lacks a field");
     json_decref(state);
 }
 
@@ -213,11 +220,7 @@ static void refuse_number(const char *object, const char *name, json_t *value,
     json_object_set_new(o, name, value);
     store_state(4, state);
     r.cfg.checkpoint.dir = dir;
-    begin(&r);
-    ok(ddp_trainer_resume(r.trainer, NULL, NULL) == DDP_EDATA &&
-           strstr(ddp_errmsg(), why),
-       "%s is refused: %s", name, ddp_errmsg());
-    end(&r);
+    unusable(r, why, name);
     store_state(4, good);
     json_decref(good);
     json_decref(state);

@@ -56,20 +56,27 @@ static void *pass_rank(void *arg)
     return NULL;
 }
 
-static void test_four(void *(*run)(void *rank), const char *what)
+/* So many ranks at the same time: whether all find what they should. */
+static bool run_ranks(struct rank *r, int n, void *(*run)(void *rank))
 {
-    struct rank r[4] = {0};
     bool good = true;
 
-    for (int i = 0; i < 4; i++) {
-        r[i].wire = wire_of(i, 4);
+    for (int i = 0; i < n; i++) {
+        r[i].wire = wire_of(i, n);
         pthread_create(&r[i].thread, NULL, run, &r[i]);
     }
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < n; i++) {
         pthread_join(r[i].thread, NULL);
         good &= r[i].good;
     }
-    ok(good && !messages, "every rank gets what %s", what);
+    return good && !messages;
+}
+
+static void test_four(void *(*run)(void *rank), const char *what)
+{
+    struct rank r[4] = {0};
+
+    ok(run_ranks(r, 4, run), "every rank gets what %s", what);
 }
 
 /* ---- the first message -------------------------------------------------- */
@@ -92,18 +99,10 @@ static void test_hello(void)
                                 {DDP__HELLO_ORDER, "1", "b"},
                                 {DDP__HELLO_ORDER, "1", "c"}};
     struct rank r[3] = {0};
-    bool good = true;
 
     renumber();
-    for (int i = 0; i < 3; i++) {
-        r[i].wire = wire_of(i, 3);
-        pthread_create(&r[i].thread, NULL, say_hello, &r[i]);
-    }
-    for (int i = 0; i < 3; i++) {
-        pthread_join(r[i].thread, NULL);
-        good &= r[i].good;
-    }
-    ok(good && !messages, "another version is refused by all ranks, by name");
+    ok(run_ranks(r, 3, say_hello),
+       "another version is refused by all ranks, by name");
     r[0].wire = wire_of(0, 2);
     ok(ddp__hello_exchange(&r[0].wire, "libddp 1", 0.05) == DDP_EPEER &&
            strstr(ddp_errmsg(), "rank 1 (b) has sent nothing"),

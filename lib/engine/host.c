@@ -78,10 +78,8 @@ static void *map(const struct offer *o)
         (uint64_t)s.st_size == o->size) /* PID may be of another container */
         memory =
             mmap(NULL, o->size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-#ifdef MADV_HUGEPAGE
     if (memory != MAP_FAILED)
         madvise(memory, o->size, MADV_HUGEPAGE); /* may be refused */
-#endif
     close(file);
     return memory == MAP_FAILED ? NULL : memory;
 }
