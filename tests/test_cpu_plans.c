@@ -19,6 +19,7 @@ int main(void)
 }
 #else
 #include "cpu/backend.h"
+#include "cpu/onednn_library.h"
 #include "cpu/plan.h"
 #include "defaults.h"
 #include "graph/graph.h"

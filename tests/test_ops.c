@@ -34,7 +34,7 @@ extern const struct ddp__device ddp__device_cpu;
 
 /* Instead of the library's. */
 #ifdef TEST_AVX2
-#include "cpu/onednn.h"
+#include "cpu/onednn_library.h"
 #include "cpu/skinny.h"
 #include "cpu/unit_v16.h"
 

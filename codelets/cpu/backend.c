@@ -12,7 +12,7 @@
 #include "thread.h"
 #ifdef HAVE_ONEDNN
 #include "kept.h"
-#include "onednn.h"
+#include "onednn_library.h"
 #include "plan.h"
 #include "wino_kind.h"
 #endif

@@ -64,6 +64,8 @@ libddp_core_la_SOURCES += \
     %D%/kept.h \
     %D%/onednn.c \
     %D%/onednn.h \
+    %D%/onednn_library.c \
+    %D%/onednn_library.h \
     %D%/onednn_pairs.c \
     %D%/onednn_pairs.h \
     %D%/onednn_pd.c \

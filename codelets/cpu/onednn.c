@@ -3,13 +3,13 @@
  */
 #include "config.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "onednn_library.h"
 #include "onednn_pairs.h"
 #include "onednn_pd.h"
 #include "onednn_room.h"
@@ -36,139 +36,6 @@ struct ddp__dnn {
     _Atomic(struct operands *) *kept;     /* owned: prim's and reorder's */
     size_t scratch, packed_size;
 };
-
-/* ---- library state ------------------------------------------------------ */
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static dnnl_engine_t engine; /* kept to the end of the process */
-static dnnl_status_t engine_rc;
-static int (*omp_max_threads)(void);
-static void (*omp_threads)(int);
-static char version[32];
-
-/* oneDNN may be built on OpenMP, whose symbols are then there: every worker
- * would have a team of its own. */
-static void start_onednn(void)
-{
-    const dnnl_version_t *v = dnnl_version();
-
-    snprintf(version, sizeof(version), "oneDNN %d.%d.%d", v->major, v->minor,
-             v->patch);
-    omp_max_threads = (int (*)(void))dlsym(RTLD_DEFAULT, "omp_get_max_threads");
-    omp_threads = (void (*)(int))dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-    engine_rc = ddp__dnn_room() < 0 ? dnnl_out_of_memory
-                                    : dnnl_engine_create(&engine, dnnl_cpu, 0);
-}
-
-/* Primitives are made and run with one thread; what the caller's own OpenMP
- * code uses is put back by leave_onednn(). */
-static int enter_onednn(void)
-{
-    int threads;
-
-    pthread_once(&once, start_onednn);
-    if (!omp_max_threads || !omp_threads)
-        return 1;
-    threads = omp_max_threads();
-    if (threads != 1)
-        omp_threads(1);
-    return threads;
-}
-
-static void leave_onednn(int threads)
-{
-    if (threads != 1)
-        omp_threads(threads);
-}
-
-static int check_onednn(dnnl_status_t st, const char *what)
-{
-    if (st == dnnl_success)
-        return 0;
-    if (st == dnnl_unimplemented)
-        return ddp__fail(DDP_ENODEV, "%s has no %s of this kind for this CPU",
-                         version, what);
-    if (st == dnnl_out_of_memory)
-        return ddp__fail(DDP_ENOMEM, "%s: out of memory for its %s", version,
-                         what);
-    return ddp__fail(DDP_EDEVICE, "%s: %s failed with status %d", version, what,
-                     (int)st);
-}
-
-/* A stream per thread: cheap, and freed with the thread. */
-static pthread_once_t stream_once = PTHREAD_ONCE_INIT;
-static pthread_key_t stream_key;
-static int stream_key_rc;
-static __thread dnnl_stream_t my_stream;
-
-static void stream_free(void *s)
-{
-    dnnl_stream_destroy(s);
-}
-
-static void stream_key_new(void)
-{
-    stream_key_rc = pthread_key_create(&stream_key, stream_free);
-}
-
-static int stream_new(dnnl_stream_t *out)
-{
-    dnnl_stream_t s;
-    int rc;
-
-    pthread_once(&stream_once, stream_key_new);
-    rc = check_onednn(dnnl_stream_create(&s, engine, dnnl_stream_default_flags),
-                      "stream");
-    if (rc < 0)
-        return rc;
-    if (stream_key_rc || pthread_setspecific(stream_key, s)) {
-        dnnl_stream_destroy(s);
-        return ddp__fail(DDP_ENOMEM, "out of memory for a stream of oneDNN");
-    }
-    *out = my_stream = s;
-    return 0;
-}
-
-const char *ddp__dnn_version(void)
-{
-    leave_onednn(enter_onednn());
-    return version;
-}
-
-/* The instruction sets are sets of bits; oneDNN's limit (DNNL_MAX_CPU_ISA)
- * counts. */
-static bool may_use(dnnl_cpu_isa_t set)
-{
-    ddp__dnn_room(); /* without it there may still be enough */
-    return ((int)dnnl_get_effective_cpu_isa() & (int)set) == (int)set;
-}
-
-bool ddp__dnn_bf16(void)
-{
-    return may_use(dnnl_cpu_isa_avx512_core_bf16);
-}
-
-const char *ddp__dnn_isa(void)
-{
-    static const struct {
-        dnnl_cpu_isa_t set;
-        const char *name;
-    } best_first[] = {
-        {dnnl_cpu_isa_avx512_core_amx, "AMX"},
-        {dnnl_cpu_isa_avx512_core_bf16, "AVX-512 BF16"},
-        {dnnl_cpu_isa_avx512_core_vnni, "AVX-512 VNNI"},
-        {dnnl_cpu_isa_avx512_core, "AVX-512"},
-        {dnnl_cpu_isa_avx2_vnni, "AVX2 VNNI"},
-        {dnnl_cpu_isa_avx2, "AVX2"},
-        {dnnl_cpu_isa_avx, "AVX"},
-        {dnnl_cpu_isa_sse41, "SSE4.1"},
-    };
-
-    for (size_t i = 0; i < sizeof(best_first) / sizeof(*best_first); i++)
-        if (may_use(best_first[i].set))
-            return best_first[i].name;
-    return "no vectors";
-}
 
 /* ---- operands ----------------------------------------------------------- */
 
@@ -208,7 +75,8 @@ static cmd_t packed_md(const struct ddp__dnn *d)
                                                  : dnnl_query_weights_md);
 }
 
-static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
+static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain,
+                                 dnnl_engine_t engine)
 {
     cmd_t packed = packed_md(d);
     cmd_t from = d->pass == DDP__BWD_W ? packed : plain;
@@ -237,12 +105,12 @@ static int begin_making(void)
 {
     int rc = ddp__dnn_maker_begin();
 
-    return rc < 0 ? rc : enter_onednn();
+    return rc < 0 ? rc : ddp__dnn_enter();
 }
 
 static void end_making(int threads)
 {
-    leave_onednn(threads);
+    ddp__dnn_leave(threads);
     ddp__dnn_maker_end();
 }
 
@@ -267,6 +135,7 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
                                        "weight gradient"};
     struct ddp__dnn *d;
     md_t plain;
+    dnnl_engine_t engine;
     dnnl_status_t st;
     int threads, rc;
 
@@ -281,19 +150,19 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
     }
     d->pass = pass;
     pthread_once(&first_product, multiply_once);
-    if (!(st = engine_rc) &&
+    if (!(st = ddp__dnn_engine(&engine)) &&
         !(st = ddp__dnn_pd(&d->pd, &plain, engine, s, pass, transposed))) {
         if (!(st = dnnl_primitive_create(&d->prim, d->pd))) {
             d->scratch = md_bytes(query_md(d->pd, dnnl_query_scratchpad_md));
             d->packed_size = md_bytes(packed_md(d));
             if (pass == DDP__FWD || (pass == DDP__BWD_X && s->dense))
                 d->pairs = ddp__pairs_of(s, packed_md(d), transposed);
-            st = reorder_new(d, REF(plain));
+            st = reorder_new(d, REF(plain), engine);
         }
         ddp__md_free(&plain);
     }
     end_making(threads);
-    if ((rc = check_onednn(st, what[pass])) < 0)
+    if ((rc = ddp__dnn_check(st, what[pass])) < 0)
         ddp__dnn_free(d);
     else
         *out = d;
@@ -343,13 +212,14 @@ int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
 {
     const char *text = "";
     dnnl_primitive_desc_t pd;
+    dnnl_engine_t engine;
     dnnl_status_t st;
     md_t plain;
     int threads = begin_making();
 
     if (threads < 0)
         return threads;
-    if (!(st = engine_rc) &&
+    if (!(st = ddp__dnn_engine(&engine)) &&
         !(st = ddp__dnn_pd(&pd, &plain, engine, s, pass, transposed))) {
         dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &text);
         snprintf(name, DDP__DNN_NAME, "%s", text);
@@ -357,7 +227,7 @@ int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
         ddp__md_free(&plain);
     }
     end_making(threads);
-    return check_onednn(st, "implementation");
+    return ddp__dnn_check(st, "implementation");
 }
 
 /* ---- running ------------------------------------------------------------ */
@@ -366,7 +236,8 @@ static dnnl_status_t operands_new(struct operands **out, const struct arg *a,
                                   int count)
 {
     struct operands *o = calloc(1, sizeof(*o));
-    dnnl_status_t st = o ? dnnl_success : dnnl_out_of_memory;
+    dnnl_engine_t engine;
+    dnnl_status_t st = o ? ddp__dnn_engine(&engine) : dnnl_out_of_memory;
 
     for (int i = 0; i < count && !st; i++) {
         if (!md_bytes(a[i].md))
@@ -405,25 +276,23 @@ static int execute_primitive(dnnl_primitive_t prim,
                              const struct arg *a, int count)
 {
     struct operands *o;
-    dnnl_stream_t stream = my_stream;
+    dnnl_stream_t stream;
     dnnl_status_t st = dnnl_success;
     int threads, rc = ddp__dnn_room();
 
     if (rc < 0)
         return rc;
-    threads = enter_onednn();
+    threads = ddp__dnn_enter();
     o = atomic_exchange(kept, NULL);
-    if (!stream)
-        rc = stream_new(&stream);
-    if (!rc)
+    if (!(rc = ddp__dnn_stream(&stream)))
         st = o ? operands_set(o, a) : operands_new(&o, a, count);
     if (!rc && !st && !(st = dnnl_primitive_execute(prim, stream, o->n, o->e)))
         st = dnnl_stream_wait(stream);
     if (!st)
         o = atomic_exchange(kept, o);
     operands_free(o); /* of another thread, or after a failure */
-    leave_onednn(threads);
-    return rc < 0 ? rc : check_onednn(st, "primitive");
+    ddp__dnn_leave(threads);
+    return rc < 0 ? rc : ddp__dnn_check(st, "primitive");
 }
 
 static int run_reorder(const struct ddp__dnn *d, const void *from, void *to,

@@ -57,15 +57,6 @@ void ddp__dnn_pack_tap(const struct ddp__dnn *d, const float *from, size_t taps,
 int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
                  void *y, void *scratch);
 
-/* Whether this processor, as oneDNN may use it, multiplies bf16. */
-bool ddp__dnn_bf16(void);
-
-/* "oneDNN 2.6.3" */
-const char *ddp__dnn_version(void);
-
-/* "AVX2": the instructions that oneDNN's primitives may use here. */
-const char *ddp__dnn_isa(void);
-
 /* The name of the implementation that ddp__dnn_new() would choose; nothing is
  * generated. */
 int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
