@@ -66,6 +66,7 @@ CODELETS_SOURCES += \
     %D%/place.h \
     %D%/profile.c \
     %D%/profile.h \
+    %D%/queries.c \
     %D%/rest.c \
     %D%/rest.h \
     %D%/scheduler.c \
