@@ -80,6 +80,8 @@ libddp_core_la_SOURCES += \
     %D%/patch_copy.h \
     %D%/patch_run.c \
     %D%/patch_run.h \
+    %D%/pixels.c \
+    %D%/pixels.h \
     %D%/plan.c \
     %D%/plan.h \
     %D%/pointwise.c \

@@ -21,6 +21,7 @@
 #include "cpu.h"
 #include "infer.h"
 #include "patch.h"
+#include "pixels.h"
 #include "store.h"
 #include "thread.h"
 #include "wino_gemm.h"
@@ -45,38 +46,13 @@ static bool pays(const struct ddp__dnn_shape *s)
 
 static bool fits(const struct ddp__dnn_shape *s)
 {
-    const struct ddp__conv *k = &s->conv;
-
-    return !s->dense && pays(s) && !ddp__patch_pays(s) && s->type == DDP_F32 &&
-           k->kh == 1 && k->kw == 1 && k->groups == 1 && k->top == 0 &&
-           k->left == 0 && k->bottom == 0 && k->right == 0 &&
-           s->oh * s->ow >= VECTOR && ddp__infer_has(k->act) &&
-           __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512dq");
-}
-
-/* Channels with those that fill the last vector. */
-static size_t columns_of(const struct ddp__dnn_shape *s)
-{
-    return ((size_t)s->o + VECTOR - 1) / VECTOR * VECTOR;
-}
-
-static size_t packed_size(const struct ddp__dnn_shape *s)
-{
-    return columns_of(s) * (size_t)s->c * sizeof(float);
+    return ddp__pixels_fit(s) && pays(s) && !ddp__patch_pays(s) &&
+           s->oh * s->ow >= VECTOR && ddp__infer_has(s->conv.act);
 }
 
 static void pack(const struct ddp__dnn_shape *s, const float *w, float *to)
 {
-    size_t all = columns_of(s), c = (size_t)s->c, o = (size_t)s->o;
-
-    for (size_t j = 0; j < all; j += PANEL) {
-        size_t wide = all - j < PANEL ? VECTOR : PANEL;
-
-        for (size_t i = 0; i < c; i++)
-            for (size_t k = j; k < j + wide; k++)
-                *to++ = k < o ? w[k * c + i] : 0;
-    }
+    ddp__pixels_pack(s, w, false, to);
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -226,7 +202,7 @@ static int run(const struct ddp__dnn_shape *s, const float *x,
                     .rows = (size_t)s->n * (size_t)s->oh * (size_t)s->ow,
                     .c = (size_t)s->c,
                     .o = (size_t)s->o,
-                    .all = columns_of(s),
+                    .all = ddp__pixels_columns(s),
                     .act = s->conv.act,
                     .sum = s->sum};
     size_t parts = (size_t)ddp__team_parts(u.rows * u.all * (u.c + 64), PART);
@@ -241,7 +217,8 @@ static int run(const struct ddp__dnn_shape *s, const float *x,
 
 const struct ddp__infer ddp__pointwise = {.name = "products of pixels",
                                           .fits = fits,
-                                          .packed_size = packed_size,
+                                          .packed_size =
+                                              ddp__pixels_packed_size,
                                           .pack = pack,
                                           .run = run};
 
