@@ -27,8 +27,13 @@ struct block {
     size_t lda, ldb, ldp;
     bool add;
     const float *row, *col; /* units of integers; NULL: floats */
+    const float *bias;      /* of STREAM; NULL: 0 */
+    bool past;
     float *p;
 };
+
+/* What is multiplied; STREAM: floats from memory and to it. */
+enum kind { FLOATS, INTEGERS, STREAM };
 
 /* sum + a b, or of integers (a constant) a sum of products in 32 bits; as text
  * for the assembler, because floats have to do without AVX512_VNNI. */
@@ -62,9 +67,32 @@ DDP__WINO_INLINE void put_sum(bool integers, const struct block *t, size_t i,
 
 /* ---- a b ---------------------------------------------------------------- */
 
+/* Prefetches of weights for later go to the second-level cache. */
+DDP__WINO_INLINE void fetch(enum kind kind, const float *next)
+{
+    if (kind == STREAM)
+        _mm_prefetch((const void *)next, _MM_HINT_T0);
+    else
+        _mm_prefetch((const void *)next, _MM_HINT_T1);
+}
+
+DDP__WINO_INLINE v16 begin_sum(enum kind kind, const struct block *t, size_t j)
+{
+    return kind == STREAM && t->bias ? LOAD(t->bias + j) : _mm512_setzero_ps();
+}
+
+DDP__WINO_INLINE void end_sum(enum kind kind, const struct block *t, size_t i,
+                              size_t j, v16 sum)
+{
+    if (kind == STREAM && t->past)
+        _mm512_stream_ps(t->p + i * t->ldp + j, sum);
+    else
+        put_sum(kind == INTEGERS, t, i, j, sum);
+}
+
 /* `rows` rows of a against a panel of b of `wide` times 16 columns (constants
- * both).  Meanwhile k lines from t->next on are fetched. */
-DDP__WINO_INLINE void block(bool integers, size_t rows, int wide,
+ * all).  Meanwhile k lines from t->next on are fetched. */
+DDP__WINO_INLINE void block(enum kind kind, size_t rows, int wide,
                             const struct block *t)
 {
     v16 acc[ROWS][2];
@@ -72,20 +100,24 @@ DDP__WINO_INLINE void block(bool integers, size_t rows, int wide,
     const float *a0 = t->a, *a3 = a0 + 3 * lda, *a6 = a3 + 3 * lda;
     const float *a9 = a6 + 3 * lda, *a12 = a9 + 3 * lda;
     const float *b = t->b, *next = t->next;
+    v16 first = begin_sum(kind, t, 0);
+    v16 second = wide > 1 ? begin_sum(kind, t, 16) : first;
 
 #pragma GCC unroll 14
-    for (size_t i = 0; i < rows; i++)
-        acc[i][0] = acc[i][1] = _mm512_setzero_ps();
+    for (size_t i = 0; i < rows; i++) {
+        acc[i][0] = first;
+        acc[i][1] = second;
+    }
     for (size_t l = 0; l < t->k; l++, b += wide * 16, next += 16) {
         v16 b0 = LOAD(b), b1 = wide > 1 ? LOAD(b + 16) : b0;
 
-        _mm_prefetch((const void *)next, _MM_HINT_T1);
+        fetch(kind, next);
 #define ROW(i, at)                                                             \
     if (i < rows) {                                                            \
         v16 v = SET(at);                                                       \
-        acc[i][0] = multiply_add(integers, v, b0, acc[i][0]);                  \
+        acc[i][0] = multiply_add(kind == INTEGERS, v, b0, acc[i][0]);          \
         if (wide > 1)                                                          \
-            acc[i][1] = multiply_add(integers, v, b1, acc[i][1]);              \
+            acc[i][1] = multiply_add(kind == INTEGERS, v, b1, acc[i][1]);      \
     }
 #define ROW3(i, q)                                                             \
     ROW(i, q[0])                                                               \
@@ -105,9 +137,9 @@ DDP__WINO_INLINE void block(bool integers, size_t rows, int wide,
     }
 #pragma GCC unroll 14
     for (size_t i = 0; i < rows; i++) {
-        put_sum(integers, t, i, 0, acc[i][0]);
+        end_sum(kind, t, i, 0, acc[i][0]);
         if (wide > 1)
-            put_sum(integers, t, i, 16, acc[i][1]);
+            end_sum(kind, t, i, 16, acc[i][1]);
     }
 }
 
@@ -115,13 +147,13 @@ DDP__WINO_INLINE void block(bool integers, size_t rows, int wide,
 #define ROW_COUNTS(X)                                                          \
     X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 
-DDP__WINO_INLINE void rows_of_block(bool integers, int wide, size_t rows,
+DDP__WINO_INLINE void rows_of_block(enum kind kind, int wide, size_t rows,
                                     const struct block *t)
 {
     switch (rows) {
 #define X(r)                                                                   \
     case r:                                                                    \
-        block(integers, r, wide, t);                                           \
+        block(kind, r, wide, t);                                               \
         break;
         ROW_COUNTS(X)
 #undef X
@@ -132,22 +164,32 @@ DDP__WINO_INLINE void rows_of_block(bool integers, int wide, size_t rows,
 
 DDP__WINO static void whole(size_t rows, const struct block *t)
 {
-    rows_of_block(false, 2, rows, t);
+    rows_of_block(FLOATS, 2, rows, t);
 }
 
 DDP__WINO static void half(size_t rows, const struct block *t)
 {
-    rows_of_block(false, 1, rows, t);
+    rows_of_block(FLOATS, 1, rows, t);
 }
 
 DDP__WINO static void whole_i16(size_t rows, const struct block *t)
 {
-    rows_of_block(true, 2, rows, t);
+    rows_of_block(INTEGERS, 2, rows, t);
 }
 
 DDP__WINO static void half_i16(size_t rows, const struct block *t)
 {
-    rows_of_block(true, 1, rows, t);
+    rows_of_block(INTEGERS, 1, rows, t);
+}
+
+DDP__WINO static void whole_stream(size_t rows, const struct block *t)
+{
+    rows_of_block(STREAM, 2, rows, t);
+}
+
+DDP__WINO static void half_stream(size_t rows, const struct block *t)
+{
+    rows_of_block(STREAM, 1, rows, t);
 }
 
 void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp)
@@ -179,6 +221,27 @@ void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp)
                 (wide ? whole : half)(rows, &t);
         }
     }
+}
+
+void ddp__wino_gemm_stream(const struct ddp__wino_product *g,
+                           const struct ddp__wino_stream *m, float *p,
+                           size_t ldp)
+{
+    for (size_t j = 0; j < g->n; j += PANEL)
+        for (size_t i = 0; i < g->m; i += ROWS) {
+            struct block t = {.k = g->k,
+                              .a = (const float *)g->a + i * g->lda,
+                              .lda = g->lda,
+                              .b = (const float *)g->b + j * g->k,
+                              .next = m->next + i * g->lda,
+                              .bias = m->bias ? m->bias + j : NULL,
+                              .past = m->past,
+                              .p = p + i * ldp + j,
+                              .ldp = ldp};
+            size_t rows = g->m - i < ROWS ? g->m - i : ROWS;
+
+            (g->n - j >= PANEL ? whole_stream : half_stream)(rows, &t);
+        }
 }
 
 /* ---- a' b --------------------------------------------------------------- */

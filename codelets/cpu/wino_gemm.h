@@ -17,9 +17,21 @@ struct ddp__wino_product {
     const float *row, *col; /* units of rows and columns of p, or NULL */
 };
 
+/* What a product of floats does for operands that come from memory. */
+struct ddp__wino_stream {
+    const float *bias; /* [n], what sums begin with; NULL: 0 */
+    const float *next; /* rows like those of a, fetched meanwhile */
+    bool past;         /* p goes past the caches, in whole lines of 64 bytes */
+};
+
 /* p[m][n] = sum over k of a[m][k] b[k][n]; n a multiple of 16, b in panels of
  * 32 columns and, at the end, of 16. */
 void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp);
+
+/* The same, of floats; columns up to a multiple of 16 are stored. */
+void ddp__wino_gemm_stream(const struct ddp__wino_product *g,
+                           const struct ddp__wino_stream *m, float *p,
+                           size_t ldp);
 
 /* p[m][n] (+)= sum over k of a[k][m] b[k][n]; m a multiple of 8, n of 16. */
 void ddp__wino_gemm_t(const struct ddp__wino_product *g, bool add, float *p,
