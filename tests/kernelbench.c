@@ -153,6 +153,14 @@ static const struct line {
     CONV("wgrad", BWD_W, 0, "1x1", 14, 256, 1024, 1, 1, 0, 1),
     CONV("wgrad", BWD_W, 0, "3x3/2", 56, 128, 128, 3, 2, 1, 1),
     CONV("wgrad", BWD_W, 0, "3x3/2", 14, 512, 512, 3, 2, 1, 1),
+    CONV("thin", BOTH, 0, "1x1", 112, 16, 96, 1, 1, 0, 1),
+    CONV("thin", BOTH, 0, "1x1", 112, 32, 16, 1, 1, 0, 1),
+    CONV("thin", BOTH, 0, "1x1", 56, 24, 144, 1, 1, 0, 1),
+    CONV("thin", BOTH, 0, "1x1", 28, 32, 192, 1, 1, 0, 1),
+    CONV("thin", BOTH, 0, "1x1", 28, 40, 240, 1, 1, 0, 1),
+    CONV("thin", BOTH, 0, "1x1", 14, 96, 384, 1, 1, 0, 1),
+    CONV("thin", BOTH, 0, "1x1", 56, 64, 256, 1, 1, 0, 1),
+    CONV("thin", BOTH, 0, "1x1", 28, 128, 512, 1, 1, 0, 1),
     CONV("amx", BWD_W, 0, "7x7/2", 224, 3, 64, 7, 2, 3, 1),
     CONV("amx", BWD_W, 0, "1x1", 56, 64, 64, 1, 1, 0, 1),
     CONV("amx", BWD_W, 0, "1x1", 56, 64, 256, 1, 1, 0, 1),
@@ -392,12 +400,12 @@ static bool is_wanted(const struct line *l, char **word)
     return !word[0];
 }
 
-/* Our kernels of inference, and Winograd's of rows and columns, have no bf16.
- */
+/* Our kernels of inference and of thin layers, and Winograd's of rows and
+ * columns, have no bf16. */
 static bool has_bf16(const struct line *l)
 {
     return ddp__dnn_bf16() && l->row.family != CHECK_CONV_NORM &&
-           strcmp(l->file, "wino_line") != 0;
+           strcmp(l->file, "wino_line") != 0 && strcmp(l->file, "thin") != 0;
 }
 
 /* Tiles of AMX have no f32. */

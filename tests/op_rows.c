@@ -154,6 +154,17 @@ const struct check_row op_rows[] = {
      .y = {0, 0, 8}, .call.conv = {KERNEL(3, 1, 1, 1, 8), .act = DDP_RELU6}},
     {CHECK_CONV, "with sigmoid", OF(1, 2), .x = {4, 4, 3}, .y = {0, 0, 2},
      .call.conv = {KERNEL(1, 1, 1, 0, 1), .bias = true, .act = DDP_SIGMOID}},
+    /* memory limits */
+    {CHECK_CONV, "1x1, 16 to 96", OF(2, 3), .x = {9, 11, 16}, .y = {0, 0, 96},
+     .call.conv = {KERNEL(1, 1, 1, 0, 1)}},
+    {CHECK_CONV, "1x1, 24 to 40, bias", OF(1, 1), .x = {7, 9, 24},
+     .y = {0, 0, 40}, .call.conv = {KERNEL(1, 1, 1, 0, 1), .bias = true}},
+    {CHECK_CONV, "1x1, 3 to 5, bias", OF(3, 4), .x = {13, 7, 3}, .y = {0, 0, 5},
+     .call.conv = {KERNEL(1, 1, 1, 0, 1), .bias = true}},
+    {CHECK_CONV, "1x1, 16 to 96, large", OF(3, 3), .x = {57, 57, 16},
+     .y = {0, 0, 96}, .call.conv = {KERNEL(1, 1, 1, 0, 1), .bias = true}},
+    {CHECK_CONV, "1x1, 83 to 8, large", OF(3, 4), .x = {57, 57, 83},
+     .y = {0, 0, 8}, .call.conv = {KERNEL(1, 1, 1, 0, 1)}},
     /* many channels */
     {CHECK_CONV, "1x1, 72 to 64", OF(2, 3), .x = {5, 3, 72}, .y = {0, 0, 64},
      .call.conv = {KERNEL(1, 1, 1, 0, 1)}},

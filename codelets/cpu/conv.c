@@ -13,9 +13,11 @@
 #include "depthwise_wgrad.h"
 #include "infer.h"
 #include "patch_run.h"
+#include "pixels.h"
 #include "plan.h"
 #include "rows.h"
 #include "skinny.h"
+#include "thin.h"
 #include "thread.h"
 #include "wgrad.h"
 #include "wino.h"
@@ -152,6 +154,33 @@ static int run_inference(const struct ddp__task *t, struct ddp__plan *p)
     if (rc < 0)
         return rc;
     rc = p->infer->run(&s, t->data[IN], k->data, bias, t->data[OUT]);
+    ddp__pack_put(&p->packs, k);
+    return rc;
+}
+
+static int pack_for_thin(const void *arg, void *to, int part)
+{
+    const struct pack_source *f = arg;
+    struct ddp__dnn_shape s = ddp__plan_shape(f->plan, 1);
+
+    (void)part; /* there is one */
+    ddp__pixels_pack(&s, f->w, f->plan->transposed, to);
+    return 0;
+}
+
+static int run_thin(const struct ddp__task *t, struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
+    const float *w = t->data[WEIGHT];
+    struct ddp__pack *k;
+    int rc = ddp__pack_get(
+        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+        &(struct ddp__packing){pack_for_thin, &(struct pack_source){p, NULL, w},
+                               1, ddp__pixels_packed_size(&s), 0});
+
+    if (rc < 0)
+        return rc;
+    rc = ddp__thin_run(&s, t->data[IN], k->data, t->data[OUT]);
     ddp__pack_put(&p->packs, k);
     return rc;
 }
@@ -335,6 +364,8 @@ static int run_plan(const struct ddp__task *t)
 
     if (p->wino)
         return run_wino(t, p);
+    if (p->thin)
+        return run_thin(t, p);
     if (p->infer)
         return run_inference(t, p);
     if (p->depthwise)

@@ -5,6 +5,7 @@
 
 #include "infer.h"
 #include "kept.h"
+#include "pixels.h"
 #include "plan.h"
 #include "thread.h"
 #include "wino.h"
@@ -39,6 +40,8 @@ static size_t copies_size(const struct ddp__plan *p)
         return 0;
     if (p->wino)
         return ddp__wino_packed_size(&s);
+    if (p->thin)
+        return ddp__pixels_packed_size(&s);
     if (p->infer)
         return p->infer->packed_size(&s);
     if (p->product)

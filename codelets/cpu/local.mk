@@ -91,6 +91,8 @@ libddp_core_la_SOURCES += \
     %D%/shared_pack.h \
     %D%/skinny.c \
     %D%/skinny.h \
+    %D%/thin.c \
+    %D%/thin.h \
     %D%/turn16.h \
     %D%/wgrad.c \
     %D%/wgrad.h \

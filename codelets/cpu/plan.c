@@ -15,6 +15,7 @@
 #include "plan.h"
 #include "rows.h"
 #include "skinny.h"
+#include "thin.h"
 #include "wgrad.h"
 #include "wino_kind.h"
 
@@ -302,15 +303,24 @@ static const char *own_name(const struct ddp__plan *p)
            : p->depthwise_wgrad ? "depthwise weight gradient"
            : p->wgrad           ? "products over pixels"
            : p->skinny          ? "loops for few rows"
+           : p->thin            ? "products of pixels"
                                 : NULL;
 }
 
 /* ---- for calls ---------------------------------------------------------- */
 
+static bool fits_thin(const struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
+
+    return (p->pass == DDP__FWD || p->transposed) && ddp__thin_fits(&s);
+}
+
 /* What computes it; no primitive is made.  Kernels for layers of inference
  * would change the bits of training. */
-static int choose_way(struct ddp__plan *p, bool inference)
+static int choose_way(struct ddp__plan *p, const struct ddp__call *c)
 {
+    bool inference = c->op == DDP__OP_CONV_NORM;
     bool pays = ddp__patch_pays(&p->shape);
     struct ddp__dnn_shape u;
     int rc = 0;
@@ -325,6 +335,7 @@ static int choose_way(struct ddp__plan *p, bool inference)
     p->wgrad = p->pass == DDP__BWD_W && !p->wino && !p->amx && !pays &&
                ddp__wgrad_fits(&p->shape);
     p->infer = inference ? ddp__infer_of(&p->shape) : NULL;
+    p->thin = !inference && !c->split && !p->skinny && fits_thin(p);
     if (own_name(p))
         return 0;
     if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {
@@ -381,7 +392,7 @@ static int plan_of_call(const struct ddp__call *c, struct ddp__plan **out)
     shape_of_call(c, &s);
     if ((rc = plan_new(out, &s, pass_of(c->op))) < 0)
         return rc;
-    if ((rc = choose_way(*out, c->op == DDP__OP_CONV_NORM)) < 0)
+    if ((rc = choose_way(*out, c)) < 0)
         plan_free(*out);
     return rc;
 }
