@@ -214,6 +214,7 @@ check_PROGRAMS += \
     %D%/test_tap \
     %D%/test_tars \
     %D%/test_teacher \
+    %D%/test_thin \
     %D%/test_toml \
     %D%/test_topology \
     %D%/test_torch \
