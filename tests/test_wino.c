@@ -221,7 +221,7 @@ static double error_of_dw(const struct layer *l)
 static void run_forward(struct layer *l, bool turn)
 {
     for (int i = 0; i < ddp__wino_parts(&l->s); i++)
-        if (ddp__wino_pack(&l->s, l->w, turn, i, l->packed) < 0)
+        if (ddp__wino_pack(&l->s, l->w, NULL, turn, i, l->packed) < 0)
             bail_out("%s", ddp_errmsg());
     if (ddp__wino_run(&l->s, l->x, l->packed, NULL, l->y) < 0)
         bail_out("%s", ddp_errmsg());
@@ -285,11 +285,16 @@ static void test_filters(bool turn, double scale)
         l.w[i] *= (float)scale;
     u = new_array((size_t)POS * ROWS * COLUMNS, sizeof(*u));
     unit = new_array((size_t)POS * COLUMNS, sizeof(*unit));
-    if (ddp__wino_pack(&l.s, l.w, turn, 0, l.packed) < 0)
+    if (ddp__wino_pack(&l.s, l.w, NULL, turn, 0, l.packed) < 0)
         bail_out("%s", ddp_errmsg());
-    ddp__wino_weights(ddp__wino_square, l.w, turn ? ROWS : COLUMNS,
-                      turn ? COLUMNS : ROWS, 0, turn, (size_t)ROWS * COLUMNS,
-                      u);
+    ddp__wino_weights(ddp__wino_square,
+                      &(struct ddp__wino_filters){
+                          .w = l.w,
+                          .rows = ROWS,
+                          .c = turn ? COLUMNS : ROWS,
+                          .turn = turn,
+                      },
+                      COLUMNS, 0, (size_t)ROWS * COLUMNS, u);
     for (size_t i = 0; i < POS; i++) {
         float *at = u + i * ROWS * COLUMNS;
 
@@ -321,11 +326,13 @@ static void test_large(bool turn)
     l.packed = new_array(ddp__wino_packed_size(&l.s), 1);
     step = ddp__wino_packed_size(&l.s) / sizeof(*u) / POS;
     for (int i = 0; i < ddp__wino_parts(&l.s); i++)
-        ddp__wino_pack(&l.s, l.w, turn, i, l.packed);
+        ddp__wino_pack(&l.s, l.w, NULL, turn, i, l.packed);
     for (size_t first = 0; first < columns; first += width) {
         width = ddp__wino_panel(columns, first);
-        ddp__wino_weights(ddp__wino_square, l.w, O, C, first, turn,
-                          rows * width, u);
+        ddp__wino_weights(ddp__wino_square,
+                          &(struct ddp__wino_filters){
+                              .w = l.w, .rows = rows, .c = C, .turn = turn},
+                          columns, first, rows * width, u);
         for (size_t i = 0; i < POS; i++)
             wrong +=
                 memcmp(u + i * rows * width, l.packed + i * step + first * rows,

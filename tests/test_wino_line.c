@@ -217,7 +217,7 @@ static double error_of(const float *got, const double *want, size_t len)
 static void run_forward(struct data *d, bool turn, const float *bias)
 {
     for (int i = 0; i < ddp__wino_parts(&d->s); i++)
-        if (ddp__wino_pack(&d->s, d->w, turn, i, d->packed) < 0)
+        if (ddp__wino_pack(&d->s, d->w, NULL, turn, i, d->packed) < 0)
             bail_out("%s", ddp_errmsg());
     memcpy(d->y, d->start, d->y_len * sizeof(*d->y));
     if (ddp__wino_run(&d->s, d->x, d->packed, bias, d->y) < 0)

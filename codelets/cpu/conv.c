@@ -11,13 +11,11 @@
 #include "cpu.h"
 #include "depthwise.h"
 #include "depthwise_wgrad.h"
-#include "infer.h"
+#include "packed.h"
 #include "patch_run.h"
-#include "pixels.h"
 #include "plan.h"
 #include "rows.h"
 #include "skinny.h"
-#include "thin.h"
 #include "thread.h"
 #include "wgrad.h"
 #include "wino.h"
@@ -92,97 +90,6 @@ static int pack_for_primitive(const void *arg, void *to, int part)
         return ddp__dnn_pack(f->dnn, w, to, scratch);
     memcpy(to, w, p->weights * sizeof(*w));
     return 0;
-}
-
-static int pack_for_wino(const void *arg, void *to, int part)
-{
-    const struct pack_source *f = arg;
-    struct ddp__dnn_shape s = ddp__plan_shape(f->plan, 1);
-
-    return ddp__wino_pack(&s, f->w, f->plan->transposed, part, to);
-}
-
-/* Of the weights, if other processes may have them packed. */
-static uint64_t key_of(const struct ddp__task *t, const struct ddp__plan *p)
-{
-    return p->packs.shared && t->common[WEIGHT]
-               ? ddp__shared_pack_key(t->common[WEIGHT], t->data[WEIGHT],
-                                      p->weights)
-               : 0;
-}
-
-static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
-{
-    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
-    const float *w = t->data[WEIGHT];
-    struct ddp__pack *k;
-    int rc;
-
-    rc = ddp__pack_get(
-        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-        &(struct ddp__packing){pack_for_wino, &(struct pack_source){p, NULL, w},
-                               ddp__wino_parts(&s), ddp__wino_packed_size(&s),
-                               key_of(t, p)});
-    if (rc < 0)
-        return rc;
-    rc = ddp__wino_run(&s, t->data[IN], k->data,
-                       s.conv.bias ? w + p->weights : NULL, t->data[OUT]);
-    ddp__pack_put(&p->packs, k);
-    return rc;
-}
-
-static int pack_for_inference(const void *arg, void *to, int part)
-{
-    const struct pack_source *f = arg;
-
-    (void)part; /* there is one */
-    f->plan->infer->pack(&f->plan->shape, f->w, to);
-    return 0;
-}
-
-static int run_inference(const struct ddp__task *t, struct ddp__plan *p)
-{
-    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
-    const float *w = t->data[WEIGHT], *bias = w + p->weights;
-    struct ddp__pack *k;
-    int rc =
-        ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-                      &(struct ddp__packing){pack_for_inference,
-                                             &(struct pack_source){p, NULL, w},
-                                             1, p->infer->packed_size(&s), 0});
-
-    if (rc < 0)
-        return rc;
-    rc = p->infer->run(&s, t->data[IN], k->data, bias, t->data[OUT]);
-    ddp__pack_put(&p->packs, k);
-    return rc;
-}
-
-static int pack_for_thin(const void *arg, void *to, int part)
-{
-    const struct pack_source *f = arg;
-    struct ddp__dnn_shape s = ddp__plan_shape(f->plan, 1);
-
-    (void)part; /* there is one */
-    ddp__pixels_pack(&s, f->w, f->plan->transposed, to);
-    return 0;
-}
-
-static int run_thin(const struct ddp__task *t, struct ddp__plan *p)
-{
-    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
-    const float *w = t->data[WEIGHT];
-    struct ddp__pack *k;
-    int rc = ddp__pack_get(
-        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-        &(struct ddp__packing){pack_for_thin, &(struct pack_source){p, NULL, w},
-                               1, ddp__pixels_packed_size(&s), 0});
-
-    if (rc < 0)
-        return rc;
-    rc = ddp__thin_run(&s, t->data[IN], k->data, t->data[OUT]);
-    ddp__pack_put(&p->packs, k);
-    return rc;
 }
 
 int ddp__conv_weights(const struct ddp__task *t, struct ddp__plan *p,
@@ -361,13 +268,10 @@ static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
 static int run_plan(const struct ddp__task *t)
 {
     struct ddp__plan *p = t->plan;
+    const float *w = t->data[WEIGHT];
 
-    if (p->wino)
-        return run_wino(t, p);
-    if (p->thin)
-        return run_thin(t, p);
-    if (p->infer)
-        return run_inference(t, p);
+    if (ddp__packed_has(p))
+        return ddp__packed_run(t, p, NULL, w + p->weights);
     if (p->depthwise)
         return ddp__depthwise_run(t, &p->shape, p->pass);
     if (p->skinny)

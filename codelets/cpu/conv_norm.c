@@ -23,7 +23,8 @@
 #include <math.h>
 
 #include "backend.h"
-#include "plan.h"
+#include "conv_norm.h"
+#include "packed.h"
 
 enum { SHARE = 1 << 16 }; /* weights of a part: some 20 us */
 
@@ -41,25 +42,45 @@ static int count_parts(const struct fold_source *f)
     return (int)(parts < f->o ? parts : f->o);
 }
 
+/* What channel i is multiplied by, and then the bias that it gets. */
+static float factor_of(const struct fold_source *f, size_t i, float *bias)
+{
+    const struct ddp__conv *k = &f->call->conv;
+    const float *scale = f->norm, *shift = scale + f->o;
+    const float *mean = shift + f->o, *var = mean + f->o;
+    float a = scale[i] / sqrtf(var[i] + k->eps);
+    float b = k->bias ? f->w[f->weights + i] : 0;
+
+    *bias = a * (b - mean[i]) + shift[i];
+    return a;
+}
+
 /* Some of the output's channels. */
 static int fold_weights(const void *arg, void *to, int part)
 {
     const struct fold_source *f = arg;
-    const struct ddp__conv *k = &f->call->conv;
-    const float *scale = f->norm, *shift = scale + f->o;
-    const float *mean = shift + f->o, *var = mean + f->o;
     size_t len = f->weights / f->o, parts = (size_t)count_parts(f);
     size_t end = ((size_t)part + 1) * f->o / parts;
     float *w = to, *bias = w + f->weights;
 
     for (size_t i = (size_t)part * f->o / parts; i < end; i++) {
-        float a = scale[i] / sqrtf(var[i] + k->eps);
-        float b = k->bias ? f->w[f->weights + i] : 0;
+        float a = factor_of(f, i, bias + i);
 
         for (size_t j = 0; j < len; j++)
             w[i * len + j] = a * f->w[i * len + j];
-        bias[i] = a * (b - mean[i]) + shift[i];
     }
+    return 0;
+}
+
+/* For kernels that multiply weights while they pack them. */
+static int list_factors(const void *arg, void *to, int part)
+{
+    const struct fold_source *f = arg;
+    float *by = to, *bias = by + f->o;
+
+    (void)part; /* there is one */
+    for (size_t i = 0; i < f->o; i++)
+        by[i] = factor_of(f, i, bias + i);
     return 0;
 }
 
@@ -75,6 +96,27 @@ static void identify_fold(const struct ddp__task *t, uint64_t *id,
     *version = t->version[DDP__CONV_NORM_W] + t->version[DDP__CONV_NORM_BN];
 }
 
+size_t ddp__conv_norm_folds(const struct ddp__plan *p)
+{
+    size_t o = (size_t)p->shape.o;
+
+    return (ddp__packed_has(p) ? o : p->weights) + o;
+}
+
+/* The copy of what f says. */
+static int get_folds(const struct ddp__task *t, struct ddp__plan *p,
+                     const struct fold_source *f, struct ddp__pack **k)
+{
+    bool listed = ddp__packed_has(p);
+
+    return ddp__pack_get(
+        &p->folds, k, NULL, t->id[DDP__CONV_NORM_W],
+        t->version[DDP__CONV_NORM_W],
+        &(struct ddp__packing){listed ? list_factors : fold_weights, f,
+                               listed ? 1 : count_parts(f),
+                               ddp__conv_norm_folds(p) * sizeof(float), 0});
+}
+
 int ddp__cpu_conv_norm(const struct ddp__task *t)
 {
     struct ddp__plan *p = t->plan;
@@ -87,16 +129,15 @@ int ddp__cpu_conv_norm(const struct ddp__task *t)
 
     identify_fold(t, &folded.id[DDP__CONV_NORM_W],
                   &folded.version[DDP__CONV_NORM_W]);
-    rc = ddp__pack_get(
-        &p->folds, &k, NULL, folded.id[DDP__CONV_NORM_W],
-        folded.version[DDP__CONV_NORM_W],
-        &(struct ddp__packing){fold_weights, &from, count_parts(&from),
-                               (p->weights + o) * sizeof(float), 0});
-    if (rc < 0)
-        return rc;
-    folded.data[DDP__CONV_NORM_W] = k->data;
     folded.common[DDP__CONV_NORM_W] = 0;
-    rc = ddp__cpu_conv_fwd(&folded);
+    if ((rc = get_folds(&folded, p, &from, &k)) < 0)
+        return rc;
+    if (ddp__packed_has(p)) {
+        rc = ddp__packed_run(&folded, p, k->data, (float *)k->data + o);
+    } else {
+        folded.data[DDP__CONV_NORM_W] = k->data;
+        rc = ddp__cpu_conv_fwd(&folded);
+    }
     ddp__pack_put(&p->folds, k);
     return rc;
 }

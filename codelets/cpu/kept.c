@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "conv_norm.h"
 #include "infer.h"
 #include "kept.h"
 #include "pixels.h"
@@ -55,10 +56,9 @@ static size_t copies_size(const struct ddp__plan *p)
 size_t ddp__cpu_conv_kept(const struct ddp__call *c, const void *plan)
 {
     const struct ddp__plan *p = plan;
-    size_t folds = p->weights + (size_t)p->shape.o;
+    size_t folds = c->op == DDP__OP_CONV_NORM ? ddp__conv_norm_folds(p) : 0;
 
-    return copies_size(p) +
-           (c->op == DDP__OP_CONV_NORM ? folds * sizeof(float) : 0);
+    return copies_size(p) + folds * sizeof(float);
 }
 
 size_t ddp__cpu_conv_common(const struct ddp__call *c, const void *plan)

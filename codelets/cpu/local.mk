@@ -53,6 +53,7 @@ libddp_core_la_SOURCES += \
     %D%/conv.c \
     %D%/conv.h \
     %D%/conv_norm.c \
+    %D%/conv_norm.h \
     %D%/depthwise.c \
     %D%/depthwise.h \
     %D%/depthwise_infer.c \
@@ -74,6 +75,8 @@ libddp_core_la_SOURCES += \
     %D%/onednn_room.h \
     %D%/pack.c \
     %D%/pack.h \
+    %D%/packed.c \
+    %D%/packed.h \
     %D%/patch.c \
     %D%/patch.h \
     %D%/patch_copy.c \

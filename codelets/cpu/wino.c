@@ -94,19 +94,20 @@ static float *units_of_weights(const struct ddp__dnn_shape *s,
     return (float *)packed + positions(s) * size_of_position(s);
 }
 
-int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
-                   int part, void *packed)
+int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w,
+                   const float *by, bool turn, int part, void *packed)
 {
     size_t o = (size_t)s->o, c = (size_t)s->c;
     size_t first = (size_t)part * DDP__WINO_PANEL;
+    const struct ddp__wino_filters f = {
+        .w = w, .by = by, .rows = c, .c = turn ? o : c, .turn = turn};
 
     if (s->type == DDP_F32)
-        ddp__wino_weights(ddp__wino_kind_of(s), w, turn ? c : o, turn ? o : c,
-                          first, turn, size_of_position(s),
-                          (float *)packed + first * c);
+        ddp__wino_weights(ddp__wino_kind_of(s), &f, o, first,
+                          size_of_position(s), (float *)packed + first * c);
     else
-        ddp__wino_weights_i16(w, turn ? c : o, turn ? o : c, first, turn,
-                              packed, units_of_weights(s, packed));
+        ddp__wino_weights_i16(&f, o, first, packed,
+                              units_of_weights(s, packed));
     return 0;
 }
 
@@ -319,10 +320,10 @@ int ddp__wino_parts(const struct ddp__dnn_shape *s)
     return 0;
 }
 
-int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
-                   int part, void *packed)
+int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w,
+                   const float *by, bool turn, int part, void *packed)
 {
-    (void)s, (void)w, (void)turn, (void)part, (void)packed;
+    (void)s, (void)w, (void)by, (void)turn, (void)part, (void)packed;
     return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX-512");
 }
 

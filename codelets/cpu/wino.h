@@ -70,11 +70,12 @@ struct ddp__wino_map ddp__wino_map(const struct ddp__dnn_shape *s);
 
 size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s);
 
-/* Weights w of a forward pass are packed in parts.  turn: w is that of the
- * layer whose data gradient s is. */
+/* Weights w of a forward pass are packed in parts.  by: factors of w's filters,
+ * or NULL.  turn: w is that of the layer whose data gradient s is, which has no
+ * factors. */
 int ddp__wino_parts(const struct ddp__dnn_shape *s);
-int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
-                   int part, void *packed);
+int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w,
+                   const float *by, bool turn, int part, void *packed);
 
 /* y (+)= w * x of a forward pass (or, with turned weights, of a data gradient
  * described as one). */

@@ -9,7 +9,8 @@
 /* Filters of a layer, as rows and columns of matrices: see wino_weight.h. */
 struct ddp__wino_filters {
     const float *w;
-    size_t rows, c; /* c: of the layer */
+    const float *by; /* a factor for each filter; NULL: 1.  Not if turned */
+    size_t rows, c;  /* c: of the layer */
     bool turn;
 };
 

@@ -39,7 +39,9 @@ DDP__WINO_INLINE void load_taps(const struct ddp__wino_filters *f, size_t row,
 
             const float *p = f->w + (filter * taps + k) * f->c + channel;
 
-            in[i] = _mm512_loadu_si512(p);
+            in[i] = f->by
+                        ? _mm512_castps_si512(MUL(LOAD(p), SET(f->by[filter])))
+                        : _mm512_loadu_si512(p);
             _mm_prefetch((const void *)(p + (f->turn ? 16 * taps * f->c : 16)),
                          _MM_HINT_T0);
         }

@@ -72,15 +72,14 @@ DDP__WINO void ddp__wino_weigh_square(const struct ddp__wino_filters *f,
     }
 }
 
-void ddp__wino_weights(const struct ddp__wino_kind *kind, const float *w,
-                       size_t o, size_t c, size_t first, bool turn, size_t step,
-                       float *u)
+void ddp__wino_weights(const struct ddp__wino_kind *kind,
+                       const struct ddp__wino_filters *f, size_t columns,
+                       size_t first, size_t step, float *u)
 {
-    size_t width = ddp__wino_panel(turn ? c : o, first);
-    struct ddp__wino_filters f = {w, turn ? o : c, c, turn};
+    size_t width = ddp__wino_panel(columns, first);
 
     for (size_t j = 0; j < width; j += 16)
-        kind->weigh(&f, first + j, width, step, u + j);
+        kind->weigh(f, first + j, width, step, u + j);
     ddp__store_end();
 }
 
@@ -160,18 +159,17 @@ DDP__WINO static void round_columns(const struct ddp__wino_filters *f,
     }
 }
 
-DDP__WINO void ddp__wino_weights_i16(const float *w, size_t o, size_t c,
-                                     size_t first, bool turn, uint32_t *q,
+DDP__WINO void ddp__wino_weights_i16(const struct ddp__wino_filters *f,
+                                     size_t columns, size_t first, uint32_t *q,
                                      float *unit)
 {
-    size_t columns = turn ? c : o, width = ddp__wino_panel(columns, first);
-    struct ddp__wino_filters f = {w, turn ? o : c, c, turn};
+    size_t width = ddp__wino_panel(columns, first);
     float factor[IN * IN * 16];
 
     for (size_t j = 0; j < width; j += 16) {
-        find_factors(&f, first + j, factor);
-        round_columns(&f, first + j, width, f.rows / 2 * columns, factor,
-                      q + first * f.rows / 2 + j);
+        find_factors(f, first + j, factor);
+        round_columns(f, first + j, width, f->rows / 2 * columns, factor,
+                      q + first * f->rows / 2 + j);
         for (size_t k = 0; k < IN * IN; k++)
             STORE(unit + k * columns + first + j,
                   ddp__wino_unit(LOAD(factor + 16 * k)));

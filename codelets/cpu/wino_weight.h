@@ -12,18 +12,18 @@
  * 16 that are left. */
 size_t ddp__wino_panel(size_t columns, size_t first);
 
-/* A panel of weights w (o, taps, c) as u[pos][rows][columns], positions step
- * apart: rows are channels, and columns filters from the first on; of the data
- * gradient: turned round, rows are filters and columns channels. */
-void ddp__wino_weights(const struct ddp__wino_kind *kind, const float *w,
-                       size_t o, size_t c, size_t first, bool turn, size_t step,
-                       float *u);
+/* A panel of the filters f (o, taps, c) as u[pos][rows][columns], positions
+ * step apart: rows are channels, and columns filters from the first on; of the
+ * data gradient: turned round, rows are filters and columns channels. */
+void ddp__wino_weights(const struct ddp__wino_kind *kind,
+                       const struct ddp__wino_filters *f, size_t columns,
+                       size_t first, size_t step, float *u);
 
 /* The same panel of 3x3 filters among all columns, as pairs of integers of two
  * rows, q[pos][rows / 2 columns], and the units of columns, unit[pos][columns].
  */
-void ddp__wino_weights_i16(const float *w, size_t o, size_t c, size_t first,
-                           bool turn, uint32_t *q, float *unit);
+void ddp__wino_weights_i16(const struct ddp__wino_filters *f, size_t columns,
+                           size_t first, uint32_t *q, float *unit);
 
 /* rows x cols of dw (o, taps, c), of which dw is the first, from
  * u[pos][rows][cols]: written or added. */

@@ -1,0 +1,146 @@
+/* packed.c - forward passes by libddp's kernels that read packed weights
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The factors of a norm become a part of the weights while these are packed:
+ * a copy of them all would be written and read in between, and fresh memory
+ * costs more than the products.
+ */
+#include "config.h"
+
+#include "backend.h"
+#include "infer.h"
+#include "packed.h"
+#include "pixels.h"
+#include "thin.h"
+#include "thread.h"
+#include "wino.h"
+
+/* Operands of a forward pass, and of a data gradient: see conv.c. */
+enum { IN = DDP__CONV_FWD_X, WEIGHT = DDP__CONV_FWD_W, OUT = DDP__CONV_FWD_Y };
+
+struct pack_source {
+    const struct ddp__plan *plan;
+    const float *w;
+    const float *by; /* factors of filters; NULL: there are none */
+};
+
+static int pack_for_wino(const void *arg, void *to, int part)
+{
+    const struct pack_source *f = arg;
+    struct ddp__dnn_shape s = ddp__plan_shape(f->plan, 1);
+
+    return ddp__wino_pack(&s, f->w, f->by, f->plan->transposed, part, to);
+}
+
+/* Of the weights, if other processes may have them packed. */
+static uint64_t key_of(const struct ddp__task *t, const struct ddp__plan *p)
+{
+    return p->packs.shared && t->common[WEIGHT]
+               ? ddp__shared_pack_key(t->common[WEIGHT], t->data[WEIGHT],
+                                      p->weights)
+               : 0;
+}
+
+static int run_wino(const struct ddp__task *t, struct ddp__plan *p,
+                    const float *by, const float *bias)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
+    struct pack_source from = {p, t->data[WEIGHT], by};
+    struct ddp__pack *k;
+    int rc;
+
+    rc = ddp__pack_get(
+        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+        &(struct ddp__packing){pack_for_wino, &from, ddp__wino_parts(&s),
+                               ddp__wino_packed_size(&s), key_of(t, p)});
+    if (rc < 0)
+        return rc;
+    rc = ddp__wino_run(&s, t->data[IN], k->data, s.conv.bias ? bias : NULL,
+                       t->data[OUT]);
+    ddp__pack_put(&p->packs, k);
+    return rc;
+}
+
+static void scale_filters(const struct pack_source *f, float *to)
+{
+    size_t o = (size_t)f->plan->shape.o, len = f->plan->weights / o;
+
+    for (size_t i = 0; i < o; i++)
+        for (size_t j = 0; j < len; j++)
+            to[i * len + j] = f->by[i] * f->w[i * len + j];
+}
+
+static int pack_for_inference(const void *arg, void *to, int part)
+{
+    const struct pack_source *f = arg;
+    const struct ddp__plan *p = f->plan;
+    float *w = ddp__scratch(p->weights * sizeof(*w));
+
+    (void)part; /* there is one */
+    if (!w)
+        return DDP_ENOMEM;
+    scale_filters(f, w);
+    p->infer->pack(&p->shape, w, to);
+    return 0;
+}
+
+static int run_inference(const struct ddp__task *t, struct ddp__plan *p,
+                         const float *by, const float *bias)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
+    struct pack_source from = {p, t->data[WEIGHT], by};
+    struct ddp__pack *k;
+    int rc =
+        ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+                      &(struct ddp__packing){pack_for_inference, &from, 1,
+                                             p->infer->packed_size(&s), 0});
+
+    if (rc < 0)
+        return rc;
+    rc = p->infer->run(&s, t->data[IN], k->data, bias, t->data[OUT]);
+    ddp__pack_put(&p->packs, k);
+    return rc;
+}
+
+static int pack_for_thin(const void *arg, void *to, int part)
+{
+    const struct pack_source *f = arg;
+    struct ddp__dnn_shape s = ddp__plan_shape(f->plan, 1);
+
+    (void)part; /* there is one */
+    ddp__pixels_pack(&s, f->w, f->plan->transposed, to);
+    return 0;
+}
+
+/* The packed weights have the bias. */
+static int run_thin(const struct ddp__task *t, struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
+    struct pack_source from = {p, t->data[WEIGHT], NULL};
+    struct ddp__pack *k;
+    int rc = ddp__pack_get(
+        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+        &(struct ddp__packing){pack_for_thin, &from, 1,
+                               ddp__pixels_packed_size(&s), 0});
+
+    if (rc < 0)
+        return rc;
+    rc = ddp__thin_run(&s, t->data[IN], k->data, t->data[OUT]);
+    ddp__pack_put(&p->packs, k);
+    return rc;
+}
+
+bool ddp__packed_has(const struct ddp__plan *p)
+{
+    return p->wino || p->thin || p->infer;
+}
+
+int ddp__packed_run(const struct ddp__task *t, struct ddp__plan *p,
+                    const float *by, const float *bias)
+{
+    if (p->wino)
+        return run_wino(t, p, by, bias);
+    if (p->thin)
+        return run_thin(t, p);
+    return run_inference(t, p, by, bias);
+}
