@@ -16,7 +16,9 @@ struct scratch {
     size_t size;
 };
 
-enum { LARGE_PAGE = 2 << 20 };
+/* Address space of a thread that needs large pages: pages of less would be
+ * touched again each time that a larger layer comes. */
+enum { LARGE_PAGE = 2 << 20, LARGE_SPACE = 32 << 20 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -77,9 +79,12 @@ void *ddp__scratch(size_t size)
     if (size > mine->size || !mine->p) {
         free(mine->p);
         mine->size = 0;
-        if (!(mine->p = ddp__large_alloc(ddp__scratch_size(size))))
+        size = ddp__scratch_size(size);
+        if (size >= LARGE_PAGE && size < LARGE_SPACE)
+            size = LARGE_SPACE;
+        if (!(mine->p = ddp__large_alloc(size)))
             goto fail;
-        mine->size = ddp__scratch_size(size);
+        mine->size = size;
     }
     return mine->p;
 
