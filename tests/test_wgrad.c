@@ -22,6 +22,7 @@ int main(void)
 #include "base/half.h"
 #include "cpu/amx.h"
 #include "cpu/wgrad.h"
+#include "cpu/wgrad_thin.h"
 
 /* A layer of k x k taps. */
 struct row {
@@ -35,6 +36,18 @@ static const struct row rows[] = {
     {2, 8, 7, 32, 16, 3, 2, 1, 1},   /* padding */
     {1, 12, 11, 5, 17, 3, 1, 2, 2},  /* less than a panel, dilation */
     {1, 1, 1, 33, 1, 1, 1, 0, 1},    /* one pixel */
+};
+
+static const struct row thin_rows[] = {
+    {2, 61, 43, 16, 96, 1, 1, 0, 1}, /* several groups of blocks */
+    {1, 40, 33, 32, 16, 1, 1, 0, 1}, /* dy has fewer channels */
+    {1, 7, 9, 24, 40, 1, 1, 0, 1},   /* half a vector, an odd pixel */
+    {2, 5, 7, 150, 8, 1, 1, 0, 1},   /* several tiles, the last not whole */
+    {1, 1, 1, 56, 61, 1, 1, 0, 1},   /* one pixel */
+    {2, 33, 33, 3, 32, 3, 2, 1, 1},  /* the first layer, padding */
+    {1, 40, 38, 3, 40, 3, 2, 1, 1},  /* of even images */
+    {2, 6, 9, 3, 19, 3, 1, 1, 1},
+    {1, 9, 8, 3, 8, 3, 2, 0, 1}, /* no padding, a column left out */
 };
 
 static const struct row amx_rows[] = {
@@ -213,6 +226,17 @@ static void test_layer(const struct row *r, bool b)
     layer_free(&l);
 }
 
+static void test_thin(const struct row *r)
+{
+    struct layer l;
+
+    layer_new(&l, r, false);
+    ok(ddp__wgrad_thin_fits(&l.s) == ddp__amx_here(),
+       "a processor with AMX takes %d to %d channels as thin", r->c, r->o);
+    test_gradient(ddp__wgrad_thin_run, &l, "thin", MOST);
+    layer_free(&l);
+}
+
 static void test_amx(const struct row *r)
 {
     struct layer l;
@@ -237,6 +261,8 @@ int main(void)
         if (__builtin_cpu_supports("avx512bf16"))
             test_layer(&rows[i], true);
     }
+    for (size_t i = 0; i < sizeof(thin_rows) / sizeof(thin_rows[0]); i++)
+        test_thin(&thin_rows[i]);
     for (size_t i = 0; i < sizeof(amx_rows) / sizeof(amx_rows[0]); i++)
         if (ddp__amx_here())
             test_amx(&amx_rows[i]);

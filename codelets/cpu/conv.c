@@ -18,6 +18,7 @@
 #include "skinny.h"
 #include "thread.h"
 #include "wgrad.h"
+#include "wgrad_thin.h"
 #include "wino.h"
 
 /* ---- forward and data gradient ------------------------------------------ */
@@ -316,10 +317,11 @@ typedef int (*own_gradient)(const struct ddp__dnn_shape *s, const void *x,
 /* NULL: another way. */
 static own_gradient own_gradient_of(const struct ddp__plan *p)
 {
-    return p->wino    ? ddp__wino_bwd_w
-           : p->amx   ? ddp__amx_bwd_w
-           : p->wgrad ? ddp__wgrad_run
-                      : NULL;
+    return p->wino         ? ddp__wino_bwd_w
+           : p->amx        ? ddp__amx_bwd_w
+           : p->wgrad      ? ddp__wgrad_run
+           : p->wgrad_thin ? ddp__wgrad_thin_run
+                           : NULL;
 }
 
 /* Where oneDNN puts the gradient before it is in its place. */

@@ -96,11 +96,15 @@ libddp_core_la_SOURCES += \
     %D%/skinny.h \
     %D%/thin.c \
     %D%/thin.h \
+    %D%/thin_tile.c \
+    %D%/thin_tile.h \
     %D%/turn16.h \
     %D%/wgrad.c \
     %D%/wgrad.h \
     %D%/wgrad_panel.c \
     %D%/wgrad_panel.h \
+    %D%/wgrad_thin.c \
+    %D%/wgrad_thin.h \
     %D%/wino.c \
     %D%/wino.h \
     %D%/wino_f37.h \

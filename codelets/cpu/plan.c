@@ -17,6 +17,7 @@
 #include "skinny.h"
 #include "thin.h"
 #include "wgrad.h"
+#include "wgrad_thin.h"
 #include "wino_kind.h"
 
 /* Rows of fewer pixels are narrow; wide ones are not made longer than this. */
@@ -302,6 +303,7 @@ static const char *own_name(const struct ddp__plan *p)
            : p->infer           ? p->infer->name
            : p->depthwise_wgrad ? "depthwise weight gradient"
            : p->wgrad           ? "products over pixels"
+           : p->wgrad_thin      ? "products of few channels"
            : p->skinny          ? "loops for few rows"
            : p->thin            ? "products of pixels"
                                 : NULL;
@@ -332,6 +334,8 @@ static int choose_way(struct ddp__plan *p, const struct ddp__call *c)
     p->depthwise_wgrad =
         p->pass == DDP__BWD_W && ddp__depthwise_wgrad_fits(&p->shape);
     p->skinny = ddp__skinny_fits(&p->shape);
+    p->wgrad_thin = p->pass == DDP__BWD_W && !p->wino && !pays &&
+                    ddp__wgrad_thin_fits(&p->shape);
     p->wgrad = p->pass == DDP__BWD_W && !p->wino && !p->amx && !pays &&
                ddp__wgrad_fits(&p->shape);
     p->infer = inference ? ddp__infer_of(&p->shape) : NULL;
