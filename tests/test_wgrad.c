@@ -1,5 +1,5 @@
-/* test_wgrad.c - weight gradients as products over pixels, also by AMX, against
- * sums in f64
+/* test_wgrad.c - weight gradients as products over pixels, also by AMX, and of
+ * depthwise layers, against sums in f64
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Of bf16 too, products are exact: what is lost are roundings of sums in f32.
@@ -21,6 +21,7 @@ int main(void)
 #else
 #include "base/half.h"
 #include "cpu/amx.h"
+#include "cpu/depthwise_rows.h"
 #include "cpu/wgrad.h"
 #include "cpu/wgrad_thin.h"
 
@@ -48,6 +49,19 @@ static const struct row thin_rows[] = {
     {1, 40, 38, 3, 40, 3, 2, 1, 1},  /* of even images */
     {2, 6, 9, 3, 19, 3, 1, 1, 1},
     {1, 9, 8, 3, 8, 3, 2, 0, 1}, /* no padding, a column left out */
+};
+
+static const struct row depthwise_rows[] = {
+    {2, 31, 60, 40, 40, 3, 1, 1, 1}, /* several strips, half a vector */
+    {2, 41, 50, 48, 48, 3, 2, 1, 1}, /* of even rows */
+    {3, 7, 7, 33, 33, 3, 1, 1, 1},   /* an odd row, one channel more */
+    {2, 9, 13, 17, 17, 3, 2, 1, 1},
+    {2, 8, 9, 16, 16, 3, 1, 0, 1}, /* no padding */
+    {1, 8, 8, 5, 5, 3, 2, 0, 1},   /* a row and a column left out */
+    {1, 6, 5, 20, 20, 3, 1, 2, 1}, /* taps that see padding alone */
+    {1, 5, 6, 20, 20, 3, 2, 2, 1},
+    {2, 1, 1, 16, 16, 3, 1, 1, 1}, /* narrower than the taps */
+    {2, 2, 2, 16, 16, 3, 2, 1, 1},
 };
 
 static const struct row amx_rows[] = {
@@ -121,7 +135,7 @@ static int outputs(int in, const struct row *r)
     return (in + 2 * r->pad - r->dilation * (r->k - 1) - 1) / r->stride + 1;
 }
 
-static void layer_new(struct layer *l, const struct row *r, bool b)
+static void layer_new(struct layer *l, const struct row *r, int groups, bool b)
 {
     struct ddp__dnn_shape *s = &l->s;
 
@@ -143,9 +157,9 @@ static void layer_new(struct layer *l, const struct row *r, bool b)
                                           .left = r->pad,
                                           .bottom = r->pad,
                                           .right = r->pad,
-                                          .groups = 1}};
+                                          .groups = groups}};
     l->b = b;
-    l->weights = (size_t)(r->o * r->k * r->k * r->c);
+    l->weights = (size_t)(r->o * r->k * r->k * r->c / groups);
     l->x = new_values((size_t)(r->n * r->h * r->w * r->c), b);
     l->dy = new_values((size_t)(r->n * s->oh * s->ow * r->o), b);
     l->dw = new_values(l->weights, false);
@@ -167,6 +181,7 @@ static void add_output(struct layer *l, int p)
     const struct ddp__dnn_shape *s = &l->s;
     const struct ddp__conv *k = &s->conv;
     int c = s->c, taps = k->kh * k->kw, image = p / (s->oh * s->ow);
+    int size = c / k->groups; /* of a group */
 
     for (int t = 0; t < taps; t++) {
         int y = p / s->ow % s->oh * k->sh - k->top + t / k->kw * k->dh;
@@ -175,10 +190,13 @@ static void add_output(struct layer *l, int p)
         if (y < 0 || y >= s->h || x < 0 || x >= s->w)
             continue;
         for (int o = 0; o < s->o; o++)
-            for (int i = 0; i < c; i++)
-                l->want[(o * taps + t) * c + i] +=
+            for (int i = 0; i < size; i++)
+                l->want[(o * taps + t) * size + i] +=
                     value(l->dy, p * s->o + o, l->b) *
-                    value(l->x, ((image * s->h + y) * s->w + x) * c + i, l->b);
+                    value(l->x,
+                          ((image * s->h + y) * s->w + x) * c +
+                              o * k->groups / s->o * size + i,
+                          l->b);
     }
 }
 
@@ -221,7 +239,7 @@ static void test_layer(const struct row *r, bool b)
 {
     struct layer l;
 
-    layer_new(&l, r, b);
+    layer_new(&l, r, 1, b);
     test_gradient(ddp__wgrad_run, &l, b ? "bf16" : "f32", MOST);
     layer_free(&l);
 }
@@ -230,10 +248,23 @@ static void test_thin(const struct row *r)
 {
     struct layer l;
 
-    layer_new(&l, r, false);
+    layer_new(&l, r, 1, false);
     ok(ddp__wgrad_thin_fits(&l.s) == ddp__amx_here(),
        "a processor with AMX takes %d to %d channels as thin", r->c, r->o);
     test_gradient(ddp__wgrad_thin_run, &l, "thin", MOST);
+    layer_free(&l);
+}
+
+static void test_depthwise(const struct row *r, bool b)
+{
+    struct layer l;
+
+    layer_new(&l, r, r->c, b);
+    ok(ddp__depthwise_rows_fits(&l.s) == ddp__amx_here(),
+       "a processor with AMX takes depthwise %dx%d of %d channels", r->h, r->w,
+       r->c);
+    test_gradient(ddp__depthwise_rows_run, &l,
+                  b ? "depthwise, bf16" : "depthwise", MOST);
     layer_free(&l);
 }
 
@@ -242,7 +273,7 @@ static void test_amx(const struct row *r)
     struct layer l;
     double pixels;
 
-    layer_new(&l, r, true);
+    layer_new(&l, r, 1, true);
     pixels = (double)l.s.n * l.s.oh * l.s.ow;
     ok(ddp__amx_fits(&l.s), "AMX takes %d to %d channels, %dx%d", r->c, r->o,
        r->k, r->k);
@@ -263,6 +294,11 @@ int main(void)
     }
     for (size_t i = 0; i < sizeof(thin_rows) / sizeof(thin_rows[0]); i++)
         test_thin(&thin_rows[i]);
+    for (size_t i = 0; i < sizeof(depthwise_rows) / sizeof(depthwise_rows[0]);
+         i++) {
+        test_depthwise(&depthwise_rows[i], false);
+        test_depthwise(&depthwise_rows[i], true);
+    }
     for (size_t i = 0; i < sizeof(amx_rows) / sizeof(amx_rows[0]); i++)
         if (ddp__amx_here())
             test_amx(&amx_rows[i]);

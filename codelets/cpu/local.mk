@@ -57,6 +57,8 @@ libddp_core_la_SOURCES += \
     %D%/depthwise.c \
     %D%/depthwise.h \
     %D%/depthwise_infer.c \
+    %D%/depthwise_rows.c \
+    %D%/depthwise_rows.h \
     %D%/depthwise_wgrad.c \
     %D%/depthwise_wgrad.h \
     %D%/infer.c \

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cpu.h"
 #include "depthwise.h"
+#include "depthwise_rows.h"
 #include "depthwise_wgrad.h"
 #include "infer.h"
 #include "onednn_pd.h"
@@ -302,6 +303,7 @@ static const char *own_name(const struct ddp__plan *p)
            : p->depthwise       ? "depthwise loops"
            : p->infer           ? p->infer->name
            : p->depthwise_wgrad ? "depthwise weight gradient"
+           : p->depthwise_rows  ? "depthwise weight gradient by rows"
            : p->wgrad           ? "products over pixels"
            : p->wgrad_thin      ? "products of few channels"
            : p->skinny          ? "loops for few rows"
@@ -333,6 +335,8 @@ static int choose_way(struct ddp__plan *p, const struct ddp__call *c)
     p->amx = p->pass == DDP__BWD_W && ddp__amx_fits(&p->shape);
     p->depthwise_wgrad =
         p->pass == DDP__BWD_W && ddp__depthwise_wgrad_fits(&p->shape);
+    p->depthwise_rows =
+        p->pass == DDP__BWD_W && ddp__depthwise_rows_fits(&p->shape);
     p->skinny = ddp__skinny_fits(&p->shape);
     p->wgrad_thin = p->pass == DDP__BWD_W && !p->wino && !pays &&
                     ddp__wgrad_thin_fits(&p->shape);
