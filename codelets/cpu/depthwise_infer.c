@@ -1,9 +1,8 @@
 /* depthwise_infer.c - depthwise convolutions of inference
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A vector of channels goes over seven pixels of a row at a time, whose sums
- * are in registers; so is a row of taps, and each pixel of x is read once for
- * all of them.
+ * A vector of channels goes over seven pixels of a row at a time
+ * (depthwise_row.h).
  *
  * One Zen 5 core under load, milliseconds of the depthwise layers of one image
  * by oneDNN 2.6, and in this way: EfficientNet-B0 1.32, 0.74; two cores 0.91,
@@ -16,6 +15,7 @@
 #include "act_v16.h"
 #include "base/team.h"
 #include "cpu.h"
+#include "depthwise_row.h"
 #include "infer.h"
 #include "store.h"
 
@@ -24,7 +24,6 @@
 enum {
     VECTOR = DDP__WINO_VECTOR,
     PIXELS = 7,    /* sums at a time: images are mostly multiples of 7 wide */
-    MOST_TAPS = 5, /* of a row */
     BAND = 8,      /* rows of output: their input is in the second-level cache,
                       three rows of a vector in the first */
     PART = 1 << 17 /* products of a part, at least: some 20 us */
@@ -69,32 +68,6 @@ struct plane {
     bool streams;
 };
 
-/* Add the products of a row of taps; x is where the first pixel's first tap
- * is, `left` pixels of x from the left edge (negative: outside).  size and
- * stride are constants, and so is whether pixels may be outside. */
-DDP__WINO_INLINE void add_row(const struct plane *p, const float *x, int left,
-                              const float *w, int size, int stride, bool edge,
-                              v16 *sum)
-{
-    size_t c = (size_t)p->s->c;
-    v16 tap[MOST_TAPS];
-
-#pragma GCC unroll 5
-    for (int i = 0; i < size; i++)
-        tap[i] = LOAD(w + i * VECTOR);
-#pragma GCC unroll 17
-    for (int j = 0; j < (PIXELS - 1) * stride + size; j++, x += c) {
-        v16 v = !edge || (left + j >= 0 && left + j < p->s->w)
-                    ? LOAD(x)
-                    : _mm512_setzero_ps();
-
-#pragma GCC unroll 7
-        for (int i = 0; i < PIXELS; i++)
-            if (j - i * stride >= 0 && j - i * stride < size)
-                sum[i] = FMA(tap[j - i * stride], v, sum[i]);
-    }
-}
-
 /* What the next row of output reads first; channels of a pixel are far from
  * those of the next one, which processors do not foresee. */
 DDP__WINO_INLINE void fetch_row(const struct plane *p, int y, int left,
@@ -116,6 +89,8 @@ DDP__WINO_INLINE void put_pixels(const struct plane *p, int oy, int ox,
 {
     const struct ddp__dnn_shape *s = p->s;
     int top = oy * stride - s->conv.top, left = ox * stride - s->conv.left;
+    const struct ddp__depthwise_kind k = {size, stride, false, false, PIXELS};
+    const struct ddp__depthwise_source from = {s->c, s->w, 0};
     float *y = p->y + (ptrdiff_t)(oy * s->ow + ox) * s->c;
     v16 sum[PIXELS];
 
@@ -123,8 +98,9 @@ DDP__WINO_INLINE void put_pixels(const struct plane *p, int oy, int ox,
     for (int i = 0; i < PIXELS; i++)
         sum[i] = p->bias;
     for (int i = top < 0 ? -top : 0; i < size && top + i < s->h; i++)
-        add_row(p, p->x + (ptrdiff_t)((top + i) * s->w + left) * s->c, left,
-                p->w + i * size * VECTOR, size, stride, edge, sum);
+        ddp__depthwise_add_row(
+            &from, p->x + (ptrdiff_t)((top + i) * s->w + left) * s->c, left,
+            p->w + i * size * VECTOR, k, edge, false, sum);
     fetch_row(p, top + size, left, stride);
 #pragma GCC unroll 7
     for (int i = 0; i < PIXELS; i++, y += s->c)

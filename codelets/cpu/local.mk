@@ -59,6 +59,7 @@ libddp_core_la_SOURCES += \
     %D%/depthwise_infer.c \
     %D%/depthwise_rows.c \
     %D%/depthwise_rows.h \
+    %D%/depthwise_row.h \
     %D%/depthwise_wgrad.c \
     %D%/depthwise_wgrad.h \
     %D%/infer.c \
