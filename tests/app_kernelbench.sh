@@ -33,6 +33,8 @@ for pass in conv_fwd conv_bwd_x conv_bwd_w; do
 done
 rows wgrad conv_bwd_w 4
 rows "depthwise_wgrad" conv_bwd_w 2
+rows "depthwise_train" conv_fwd 16
+rows "depthwise_train" conv_bwd_x 16
 rows skinny dense_bwd_w 1
 rows "depthwise_infer" conv_norm 2
 

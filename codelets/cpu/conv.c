@@ -11,6 +11,7 @@
 #include "cpu.h"
 #include "depthwise.h"
 #include "depthwise_rows.h"
+#include "depthwise_train.h"
 #include "depthwise_wgrad.h"
 #include "packed.h"
 #include "patch_run.h"
@@ -274,6 +275,8 @@ static int run_plan(const struct ddp__task *t)
 
     if (ddp__packed_has(p))
         return ddp__packed_run(t, p, NULL, w + p->weights);
+    if (p->depthwise_train)
+        return ddp__depthwise_train_run(t, &p->shape, p->pass);
     if (p->depthwise)
         return ddp__depthwise_run(t, &p->shape, p->pass);
     if (p->skinny)

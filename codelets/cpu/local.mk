@@ -60,6 +60,10 @@ libddp_core_la_SOURCES += \
     %D%/depthwise_rows.c \
     %D%/depthwise_rows.h \
     %D%/depthwise_row.h \
+    %D%/depthwise_train.c \
+    %D%/depthwise_train.h \
+    %D%/depthwise_v16.c \
+    %D%/depthwise_v16.h \
     %D%/depthwise_wgrad.c \
     %D%/depthwise_wgrad.h \
     %D%/infer.c \

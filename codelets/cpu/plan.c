@@ -10,6 +10,7 @@
 #include "cpu.h"
 #include "depthwise.h"
 #include "depthwise_rows.h"
+#include "depthwise_train.h"
 #include "depthwise_wgrad.h"
 #include "infer.h"
 #include "onednn_pd.h"
@@ -302,6 +303,7 @@ static const char *own_name(const struct ddp__plan *p)
            : p->amx             ? "AMX"
            : p->depthwise       ? "depthwise loops"
            : p->infer           ? p->infer->name
+           : p->depthwise_train ? "depthwise rows"
            : p->depthwise_wgrad ? "depthwise weight gradient"
            : p->depthwise_rows  ? "depthwise weight gradient by rows"
            : p->wgrad           ? "products over pixels"
@@ -333,6 +335,8 @@ static int choose_way(struct ddp__plan *p, const struct ddp__call *c)
               (p->pass != DDP__BWD_X || p->transposed) &&
               (p->pass != DDP__BWD_W || !p->shape.conv.bias);
     p->amx = p->pass == DDP__BWD_W && ddp__amx_fits(&p->shape);
+    p->depthwise_train =
+        !inference && ddp__depthwise_train_fits(&p->shape, p->pass);
     p->depthwise_wgrad =
         p->pass == DDP__BWD_W && ddp__depthwise_wgrad_fits(&p->shape);
     p->depthwise_rows =
