@@ -199,6 +199,7 @@ static const struct line {
     CONV("wgrad_thin", BWD_W, 0, "1x1", 28, 192, 32, 1, 1, 0, 1),
     CONV("wgrad_thin", BWD_W, 0, "1x1", 28, 40, 240, 1, 1, 0, 1),
     CONV("wgrad_thin", BWD_W, 0, "1x1", 28, 240, 40, 1, 1, 0, 1),
+    CONV("wgrad_thin", BWD_W, 0, "3x3", 224, 3, 64, 3, 1, 1, 1),
     CONV("wgrad_thin", BWD_W, 0, "3x3/2", 224, 3, 32, 3, 2, 1, 1),
     CONV("depthwise_rows", BWD_W, 0, "3x3/2", 112, 96, 96, 3, 2, 1, 96),
     CONV("depthwise_rows", BWD_W, 0, "3x3", 56, 144, 144, 3, 1, 1, 144),

@@ -334,7 +334,6 @@ static int choose_way(struct ddp__plan *p, const struct ddp__call *c)
     p->wino = !pays && ddp__wino_fits(&p->shape) &&
               (p->pass != DDP__BWD_X || p->transposed) &&
               (p->pass != DDP__BWD_W || !p->shape.conv.bias);
-    p->amx = p->pass == DDP__BWD_W && ddp__amx_fits(&p->shape);
     p->depthwise_train =
         !inference && ddp__depthwise_train_fits(&p->shape, p->pass);
     p->depthwise_wgrad =
@@ -344,6 +343,8 @@ static int choose_way(struct ddp__plan *p, const struct ddp__call *c)
     p->skinny = ddp__skinny_fits(&p->shape);
     p->wgrad_thin = p->pass == DDP__BWD_W && !p->wino && !pays &&
                     ddp__wgrad_thin_fits(&p->shape);
+    p->amx =
+        p->pass == DDP__BWD_W && !p->wgrad_thin && ddp__amx_fits(&p->shape);
     p->wgrad = p->pass == DDP__BWD_W && !p->wino && !p->amx && !pays &&
                ddp__wgrad_fits(&p->shape);
     p->infer = inference ? ddp__infer_of(&p->shape) : NULL;

@@ -6,22 +6,27 @@
  * in groups, and those of groups in a total: many pixels lose no more than few.
  * The order depends on the shape alone.
  *
- * One of two busy cores of an Intel Xeon (AVX-512, AMX), 16 images, f32,
+ * One of two busy cores of an Intel Xeon (AVX-512, AMX), 16 images,
  * milliseconds of processor time under load, by oneDNN 2.6 and in this way:
  *
- *     1x1, 112x112, 16 to 96              11.4  6.0
- *     1x1, 112x112, 32 to 16               4.4  2.0
- *     1x1, 56x56, 96 to 24                 4.0  1.6
- *     1x1, 56x56, 24 to 144                5.1  2.7
- *     1x1, 56x56, 144 to 24                5.6  2.7
- *     1x1, 28x28, 32 to 192                1.8  1.1
- *     1x1, 28x28, 192 to 32                1.9  1.1
- *     1x1, 28x28, 240 to 40                3.2  1.7
- *     3x3 of stride 2, 224x224, 3 to 32    6.4  3.3
+ *     1x1, 112x112, 16 to 96              11.4 6.0, bf16 9.2 5.5
+ *     1x1, 112x112, 32 to 16               4.4 2.0, bf16 3.2 1.9
+ *     1x1, 56x56, 96 to 24                 4.0 1.6, bf16 2.6 1.7
+ *     1x1, 56x56, 24 to 144                5.1 2.7, bf16 3.2 2.6
+ *     1x1, 56x56, 144 to 24                5.6 2.7, bf16 4.4 2.7
+ *     1x1, 28x28, 32 to 192                1.8 1.1
+ *     1x1, 28x28, 192 to 32                1.9 1.1
+ *     1x1, 28x28, 240 to 40                3.2 1.7
+ *     3x3 of stride 2, 224x224, 3 to 32    6.4 3.3, bf16 6.4 3.0
+ *     3x3, four of 224x224, 3 to 64       18.8 6.5, bf16 13.9 5.8
  *
- * Against sums in f64, errors are 2.4e-8 to 2.5e-7 of the norm
- * (tests/test_wgrad.c).  Only that processor has been measured: others use
- * oneDNN.
+ * A block of bf16 is converted in the first-level cache.  Of 16 to 96 channels
+ * and the two 3x3 layers, AMX (amx.c) takes 7.9, 4.8 and 6.7; with more than 24
+ * channels it, or oneDNN, is faster.
+ *
+ * Against sums in f64, errors are up to 2.5e-7 of the norm, with bf16
+ * 1.2e-7 (tests/test_wgrad.c).  Only that processor has been measured: others
+ * use oneDNN.
  */
 #include "config.h"
 
@@ -38,6 +43,7 @@
  * first-level cache, and blocks of a group. */
 enum {
     MOST_FEW = 56,
+    MOST_FEW_BF16 = 24,
     TILE = 8,
     PIECE = 9, /* values of three pixels of three channels */
     BLOCK_BYTES = 32 << 10,
@@ -49,11 +55,13 @@ enum {
 /* A layer and its sums [few][many]. */
 struct run {
     const struct ddp__dnn_shape *s;
-    const float *x, *dy;
+    const void *x, *dy;
+    bool b;     /* they are bf16 */
     bool few_x; /* x has fewer channels */
     size_t few, many, ld, len;
     float *part, *total; /* of a group of blocks, of all */
     float *line[3];      /* rows of x with padding */
+    float *block[2];     /* bf16: x and dy of a block in f32 */
     size_t blocks;       /* of the group */
 };
 
@@ -86,24 +94,54 @@ static void put_gradient(struct run *r, bool add, float *dw)
                   r->total[r->few_x ? j * r->ld + i : i * r->ld + j];
 }
 
+DDP__CLONES static void widen(const void *restrict from, size_t len,
+                              float *restrict to)
+{
+    for (size_t i = 0; i < len; i++)
+        to[i] = ddp__load(from, i, true);
+}
+
+/* Values as f32: where they are, or in `to`. */
+static const float *values(const struct run *r, const void *from, size_t len,
+                           float *to)
+{
+    if (!r->b)
+        return from;
+    widen(from, len, to);
+    return to;
+}
+
+/* What follows `pixels` pixels of c channels, in `steps` steps for each. */
+static struct ddp__thin_next next_of(const struct run *r, const void *from,
+                                     size_t pixels, size_t c, size_t steps)
+{
+    return (struct ddp__thin_next){ddp__at(from, pixels * c, r->b),
+                                   divide_up(c * (r->b ? 2 : 4), steps)};
+}
+
+static bool is_first(const struct ddp__dnn_shape *s)
+{
+    return s->conv.kh == 3 && s->conv.kw == 3 && s->c == 3 && s->conv.top < 3 &&
+           s->conv.left < 3;
+}
+
 /* ---- 1x1 ---------------------------------------------------------------- */
 
 /* `pixels` pixels from the first on, while the next are fetched. */
 static void add_pixels(struct run *r, size_t first, size_t pixels)
 {
-    const float *few = (r->few_x ? r->x : r->dy) + first * r->few;
-    const float *many = (r->few_x ? r->dy : r->x) + first * r->many;
+    const void *x = ddp__at(r->few_x ? r->x : r->dy, first * r->few, r->b);
+    const void *y = ddp__at(r->few_x ? r->dy : r->x, first * r->many, r->b);
+    const float *few = values(r, x, pixels * r->few, r->block[0]);
+    const float *many = values(r, y, pixels * r->many, r->block[1]);
     size_t steps = r->few / TILE * divide_up(r->many, DDP__THIN_COLS);
-    struct ddp__thin_tile t = {
-        .pixels = pixels,
-        .thin_pitch = r->few,
-        .wide_pitch = r->many,
-        .rows = TILE,
-        .ld = r->ld,
-        .next = {{(const char *)(many + pixels * r->many),
-                  divide_up(r->many * sizeof(float), steps)},
-                 {(const char *)(few + pixels * r->few),
-                  divide_up(r->few * sizeof(float), steps)}}};
+    struct ddp__thin_tile t = {.pixels = pixels,
+                               .thin_pitch = r->few,
+                               .wide_pitch = r->many,
+                               .rows = TILE,
+                               .ld = r->ld,
+                               .next = {next_of(r, x, pixels, r->few, steps),
+                                        next_of(r, y, pixels, r->many, steps)}};
 
     for (size_t j = 0; j < r->many; j += DDP__THIN_COLS)
         for (size_t i = 0; i < r->few; i += TILE) {
@@ -118,10 +156,18 @@ static void add_pixels(struct run *r, size_t first, size_t pixels)
     end_block(r);
 }
 
+/* Pixels of a block. */
+static size_t block_of(const struct run *r)
+{
+    size_t fit = BLOCK_BYTES / sizeof(float) / (r->few + r->many);
+
+    return is_first(r->s) ? (size_t)r->s->ow : fit > TILE ? fit : TILE;
+}
+
 static void add_all_pixels(struct run *r)
 {
     size_t all = (size_t)r->s->n * (size_t)r->s->oh * (size_t)r->s->ow;
-    size_t block = BLOCK_BYTES / sizeof(float) / (r->few + r->many);
+    size_t block = block_of(r);
 
     for (size_t at = 0; at < all; at += block)
         add_pixels(r, at, all - at < block ? all - at : block);
@@ -135,39 +181,42 @@ static size_t line_len(const struct ddp__dnn_shape *s)
 }
 
 /* Row y of an image between its padding. */
-static void fill_line(const struct ddp__dnn_shape *s, const float *image, int y,
-                      float *to)
+static void fill_line(const struct run *r, const void *image, int y, float *to)
 {
+    const struct ddp__dnn_shape *s = r->s;
     size_t len = line_len(s), left = (size_t)s->conv.left * 3;
     size_t row = (size_t)s->w * 3;
     size_t n = row < len - left ? row : len - left;
 
     memset(to, 0, len * sizeof(float));
-    if (y >= 0 && y < s->h)
-        memcpy(to + left, image + (size_t)y * row, n * sizeof(float));
+    if (y < 0 || y >= s->h)
+        return;
+    image = ddp__at(image, (size_t)y * row, r->b);
+    if (r->b)
+        widen(image, n, to + left);
+    else
+        memcpy(to + left, image, n * sizeof(float));
 }
 
-static void add_row(struct run *r, const float *image, int y, const float *dy)
+static void add_row(struct run *r, const void *image, int y, const void *dy)
 {
     const struct ddp__dnn_shape *s = r->s;
-    size_t pieces = divide_up(r->many, 32) * 3;
+    size_t pixels = (size_t)s->ow, pieces = divide_up(r->many, 32) * 3;
+    const float *many = values(r, dy, pixels * r->many, r->block[1]);
     struct ddp__thin_tile t = {
-        .pixels = (size_t)s->ow,
+        .pixels = pixels,
         .thin_pitch = 3 * (size_t)s->conv.sw,
         .wide_pitch = r->many,
         .rows = PIECE,
         .ld = r->ld,
-        .next = {{(const char *)(dy + (size_t)s->ow * r->many),
-                  divide_up(r->many * sizeof(float), pieces)}}};
+        .next = {next_of(r, dy, pixels, r->many, pieces), {dy, 0}}};
 
-    t.next[1] = t.next[0];
-    t.next[1].ahead = 0;
     for (size_t k = 0; k < 3; k++)
-        fill_line(s, image, y * s->conv.sh - s->conv.top + (int)k, r->line[k]);
+        fill_line(r, image, y * s->conv.sh - s->conv.top + (int)k, r->line[k]);
     for (size_t j = 0; j < r->many; j += 32)
         for (size_t k = 0; k < 3; k++) {
             t.thin = r->line[k];
-            t.wide = dy + j;
+            t.wide = many + j;
             t.cols = r->many - j < 32 ? r->many - j : 32;
             t.sum = r->part + k * PIECE * r->ld + j;
             ddp__thin_tile(&t);
@@ -178,20 +227,15 @@ static void add_row(struct run *r, const float *image, int y, const float *dy)
 static void add_all_rows(struct run *r)
 {
     const struct ddp__dnn_shape *s = r->s;
-    const float *dy = r->dy;
+    size_t image = (size_t)(s->h * s->w) * 3, row = (size_t)s->ow * r->many;
 
     for (int i = 0; i < s->n; i++)
-        for (int y = 0; y < s->oh; y++, dy += (size_t)s->ow * r->many)
-            add_row(r, r->x + (size_t)i * (size_t)(s->h * s->w) * 3, y, dy);
+        for (int y = 0; y < s->oh; y++)
+            add_row(r, ddp__at(r->x, (size_t)i * image, r->b), y,
+                    ddp__at(r->dy, (size_t)(i * s->oh + y) * row, r->b));
 }
 
 /* ---- layers ------------------------------------------------------------- */
-
-static bool is_first(const struct ddp__dnn_shape *s)
-{
-    return s->conv.kh == 3 && s->conv.kw == 3 && s->c == 3 && s->conv.top < 3 &&
-           s->conv.left < 3;
-}
 
 static bool is_thin(const struct ddp__dnn_shape *s)
 {
@@ -199,32 +243,37 @@ static bool is_thin(const struct ddp__dnn_shape *s)
     int few = s->c < s->o ? s->c : s->o;
 
     return k->kh == 1 && k->kw == 1 && k->sh == 1 && k->sw == 1 &&
-           s->h == s->oh && s->w == s->ow && few % TILE == 0 && few <= MOST_FEW;
+           s->h == s->oh && s->w == s->ow && few % TILE == 0 &&
+           few <= (s->type == DDP_BF16 ? MOST_FEW_BF16 : MOST_FEW);
 }
 
 bool ddp__wgrad_thin_fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
-    return !s->dense && s->type == DDP_F32 && k->groups == 1 && !k->bias &&
-           k->dh == 1 && k->dw == 1 && (is_thin(s) || is_first(s)) &&
-           ddp__amx_here();
+    return !s->dense && k->groups == 1 && !k->bias && k->dh == 1 &&
+           k->dw == 1 && (is_thin(s) || is_first(s)) && ddp__amx_here();
 }
 
 static int run_new(struct run *r)
 {
     size_t line = is_first(r->s) ? ddp__align(line_len(r->s)) : 0;
+    size_t few = r->b ? ddp__align(block_of(r) * r->few) : 0;
+    size_t many = r->b ? block_of(r) * r->many : 0;
     float *room;
 
     r->ld = divide_up(r->many, 16) * 16;
     r->len = r->few * r->ld;
-    if (!(room = ddp__scratch((2 * r->len + 3 * line) * sizeof(*room))))
+    if (!(room = ddp__scratch((2 * r->len + 3 * line + few + many) *
+                              sizeof(*room))))
         return DDP_ENOMEM;
     memset(room, 0, 2 * r->len * sizeof(*room));
     r->part = room;
     r->total = room + r->len;
     for (size_t i = 0; i < 3; i++)
         r->line[i] = r->total + r->len + i * line;
+    r->block[0] = r->line[2] + line;
+    r->block[1] = r->block[0] + few;
     return 0;
 }
 
@@ -236,6 +285,7 @@ int ddp__wgrad_thin_run(const struct ddp__dnn_shape *s, const void *x,
     struct run r = {.s = s,
                     .x = x,
                     .dy = dy,
+                    .b = s->type == DDP_BF16,
                     .few_x = few_x,
                     .few = few_x ? c : o,
                     .many = few_x ? o : c};
