@@ -591,6 +591,9 @@ struct ddp__backend {
      * NULL: nothing.  DDP_ENODEV: this call goes to the next backend. */
     int (*prepare)(const struct ddp__call *c, void **plan);
     void (*release)(void *plan);
+    /* Whether large batches of inference are faster in slices that caches can
+     * hold; NULL: they are not. */
+    bool (*slices)(void);
     /* Bytes of main memory that the call's kernels keep between its tasks, for
      * copies of weights; NULL: none. */
     size_t (*kept)(const struct ddp__call *c, const void *plan);

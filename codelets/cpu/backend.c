@@ -11,6 +11,7 @@
 #include "store.h"
 #include "thread.h"
 #ifdef HAVE_ONEDNN
+#include "amx.h"
 #include "kept.h"
 #include "onednn_library.h"
 #include "plan.h"
@@ -101,6 +102,7 @@ const struct ddp__backend ddp__cpu = {
     .prepare = cpu_prepare,
 #ifdef HAVE_ONEDNN
     .release = ddp__cpu_conv_release,
+    .slices = ddp__amx_here,
     .kept = ddp__cpu_conv_kept,
     .common = ddp__cpu_conv_common,
     .share = ddp__cpu_conv_share,

@@ -113,6 +113,14 @@ const char *ddp__devices_describe(const struct ddp__used *u)
     return b->describe ? b->describe() : b->name;
 }
 
+bool ddp__devices_slice(const ddp_t *ddp)
+{
+    const struct ddp__backend *b = ddp->devices.used[0].backends[0];
+
+    return ddp->devices.count == 1 && b->slices && b->slices() &&
+           !ddp__devices_simulated();
+}
+
 int ddp__device_workers(const struct ddp__device *d, int *devices)
 {
     int id[STARPU_NMAXWORKERS], count, different = 0;

@@ -44,6 +44,9 @@ int ddp__devices_ready(ddp_t *ddp);
 /* Bytes of scratch that each worker of an accelerator has. */
 size_t ddp__devices_scratch(const ddp_t *ddp);
 
+/* Whether batches of inference go through a chain in slices. */
+bool ddp__devices_slice(const ddp_t *ddp);
+
 /* Devices and memory are those of another machine. */
 bool ddp__devices_simulated(void);
 

@@ -21,6 +21,7 @@
 #include "runtime/task_group.h"
 #include "runtime/lock.h"
 #include "train/evaluate.h"
+#include "train/slice.h"
 
 enum { SUB_BATCH = 32 };
 enum { FREE = -1, WAITED_FOR = -2 }; /* for numbers of requests */
@@ -29,7 +30,7 @@ enum { FREE = -1, WAITED_FOR = -2 }; /* for numbers of requests */
 struct slot {
     struct ddp__task_group group;
     int64_t request; /* its number, FREE or WAITED_FOR */
-    const void *x;
+    const char *x;   /* of the samples to come */
     float *y;
 };
 
@@ -39,6 +40,7 @@ struct ddp_compiled {
     struct ddp_shape shape; /* of a sample */
     enum ddp_dtype type;
     int batch;            /* samples of a request, at most */
+    int slice;            /* that go through the chain at a time */
     size_t x_size, y_len; /* of one sample: bytes, numbers */
     int slots, ready;     /* ready: those with a group */
     struct slot *slot;
@@ -51,9 +53,12 @@ struct ddp_compiled {
 static int fill_x(const struct ddp__task *t, void *arg)
 {
     const struct ddp_compiled *c = arg;
+    struct slot *s = &c->slot[t->seed];
+    size_t size = (size_t)t->n * c->x_size;
     int64_t *id = t->data[DDP__FILL_IDS];
 
-    memcpy(t->data[DDP__FILL_X], c->slot[t->seed].x, (size_t)t->n * c->x_size);
+    memcpy(t->data[DDP__FILL_X], s->x, size);
+    s->x += size;
     for (int i = 0; i < t->n; i++)
         id[i] = i;
     return 0;
@@ -62,9 +67,12 @@ static int fill_x(const struct ddp__task *t, void *arg)
 static int take_y(const struct ddp__task *t, void *arg)
 {
     const struct ddp_compiled *c = arg;
+    struct slot *s = &c->slot[t->seed];
+    size_t len = (size_t)t->n * c->y_len;
 
-    ddp__eval_copy(c->slot[t->seed].y, t->data[DDP__OUTPUT_Y],
-                   t->call->buf[DDP__OUTPUT_Y].type, (size_t)t->n * c->y_len);
+    ddp__eval_copy(s->y, t->data[DDP__OUTPUT_Y],
+                   t->call->buf[DDP__OUTPUT_Y].type, len);
+    s->y += len;
     return 0;
 }
 
@@ -116,7 +124,7 @@ static int make_compiled(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain,
                   .shape = c->shape,
                   .type = c->type,
                   .dtype = dtype,
-                  .cap = c->batch,
+                  .cap = c->batch, /* a slice, below */
                   .joined = true,
                   .split = c->batch == 1,
                   .std = {1 / 255.f, 1 / 255.f, 1 / 255.f, 1 / 255.f},
@@ -131,7 +139,10 @@ static int make_compiled(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain,
     int rc;
 
     if ((rc = make_slots(c, ddp)) < 0 ||
-        (rc = ddp__engine_new(&c->engine, ddp, chain, &spec)) < 0)
+        (rc = ddp__slice_of(ddp, chain, &spec.graph, c->batch)) < 0)
+        return rc;
+    c->slice = spec.graph.cap = rc;
+    if ((rc = ddp__engine_new(&c->engine, ddp, chain, &spec)) < 0)
         return rc;
     c->x_size = len_of(c->shape) * ddp__dtype_size(c->type);
     c->y_len = len_of(c->engine->graph->y->shape);
@@ -227,17 +238,21 @@ struct ddp_shape ddp_compiled_shape(const ddp_compiled_t *c)
 /* ---- slots ----------------------------------------------------------------
  */
 
-/* Submit the tasks of a request in a free slot.  With the lock. */
+/* Submit the tasks of a request in a free slot, slice by slice: they share the
+ * slot's memory, so one is computed after the other.  With the lock. */
 static int start_request(struct ddp_compiled *c, int i, const void *x, int n,
                          float *y)
 {
     struct slot *s = &c->slot[i];
-    int rc;
+    int rc = 0;
 
     s->x = x;
     s->y = y;
     atomic_store(&s->group.rc, 0);
-    if ((rc = ddp__engine_infer(c->engine, i, n, &s->group)) == 0)
+    for (int at = 0; rc == 0 && at < n; at += c->slice)
+        rc = ddp__engine_infer(
+            c->engine, i, n - at < c->slice ? n - at : c->slice, &s->group);
+    if (rc == 0)
         s->request = c->requests++ * c->slots + i;
     else
         ddp__task_group_wait(

@@ -18,6 +18,7 @@
 #include "train/metrics.h"
 #include "train/plateau.h"
 #include "train/sinks.h"
+#include "train/slice.h"
 #include "train/trainer.h"
 
 /* Sub-batches of a lane in a step of evaluation. */
@@ -130,24 +131,42 @@ static int make_answers(struct ddp__eval *e)
     return 0;
 }
 
+/* The configuration with a slice as its sub-batch: only for predictions, which
+ * are each of one sample. */
+static int slice_config(const struct ddp__eval *e, const ddp_t *ddp,
+                        ddp_chain_t *chain, const ddp_dataset_t *data,
+                        struct ddp_train_config *c)
+{
+    const struct ddp__graph_spec shape = {
+        .shape = data->shape, .type = data->type, .dtype = c->dtype};
+    int rc = e->on_sample ? ddp__slice_of(ddp, chain, &shape, c->sub_batch)
+                          : c->sub_batch;
+
+    if (rc > 0)
+        c->sub_batch = rc;
+    return rc;
+}
+
 static int make_evaluation(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
                            ddp_dataset_t *data,
                            const struct ddp_train_config *c)
 {
+    struct ddp_train_config own = *c;
     struct ddp__engine_spec spec;
     int rc;
 
-    if ((rc = ddp__stream_refuse(data)) < 0)
+    if ((rc = ddp__stream_refuse(data)) < 0 ||
+        (rc = slice_config(e, ddp, chain, data, &own)) < 0)
         return rc;
     e->ahead = c->run_ahead;
     e->stop = c->stop;
     e->stop_arg = c->arg;
     e->on_count = c->on_eval_count;
     e->count_arg = c->arg;
-    e->loader = ddp__loader(data, step_size(c, data), c->sub_batch);
+    e->loader = ddp__loader(data, step_size(c, data), own.sub_batch);
     e->loader.status = &ddp->status;
     e->loader.shares = ddp__dataset_has_several(data);
-    spec = ddp__engine_spec(c, &e->loader, DDP__EVAL);
+    spec = ddp__engine_spec(&own, &e->loader, DDP__EVAL);
     spec.graph.classes = classes_of(data, chain);
     spec.graph.flip = c->tta == DDP_TTA_FLIP;
     spec.graph.fill = fill_input;

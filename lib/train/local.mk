@@ -51,6 +51,8 @@ LIB_SOURCES += \
     %D%/schedule.c \
     %D%/sinks.c \
     %D%/sinks.h \
+    %D%/slice.c \
+    %D%/slice.h \
     %D%/snapshot.c \
     %D%/snapshot.h \
     %D%/step_time.c \
