@@ -41,9 +41,12 @@
 
 #include "backend.h"
 #include "bn.h"
+#include "bn_line_v16.h"
+#include "bn_sum_v16.h"
 #include "mask.h"
 #include "store.h"
 #include "thread.h"
+#include "unit_v16.h"
 #include "vmath.h"
 
 /* ---- statistics --------------------------------------------------------- */
@@ -121,33 +124,44 @@ static size_t values(const struct ddp__rows *r)
     return r->rows * r->fold + r->tail / r->c;
 }
 
+/* Add a block's sums of d, and after a row's width those of d d, to sum. */
+static void add_block(const struct ddp__bn_part *k, const float *s, double *sum,
+                      bool b)
+{
+    if (ddp__unit_v16(b)) {
+        ddp__bn_sum_v16(&(struct ddp__bn_params){.mean = s}, k, sum,
+                        DDP__FROM_X, b, false);
+        return;
+    }
+    (b ? sums_bf16 : sums_f32)(k->x, s, k->rows, k->width, k->len, k->s1,
+                               k->s2);
+    ddp__bn_add(sum, k->s1, k->len);
+    ddp__bn_add(sum + k->width, k->s2, k->len);
+}
+
 /* Of every channel: s, and in sum the sums of d and of d d.  tmp: 3 width
  * floats, the first of which become s; sum: 2 width doubles. */
 static void sum_channels(const void *x, const struct ddp__rows *r, float *tmp,
                          double *sum)
 {
-    void (*add)(const void *, const float *, size_t, size_t, size_t, float *,
-                float *) = r->b ? sums_bf16 : sums_f32;
-    size_t w = r->width, m = values(r), rows, len;
-    float *s = tmp, *s1 = tmp + w, *s2 = tmp + 2 * w;
-    double *sum2 = sum + w;
+    size_t w = r->width;
+    struct ddp__bn_part k = {.s1 = tmp + w, .s2 = tmp + 2 * w, .width = w};
 
-    guess_means(x, m, r->c, s, r->b);
-    ddp__bn_repeat(r, s);
+    guess_means(x, values(r), r->c, tmp, r->b);
+    ddp__bn_repeat(r, tmp, w);
     memset(sum, 0, 2 * w * sizeof(*sum));
-    for (size_t at = 0; at < r->rows + (r->tail > 0); at += rows) {
-        rows = r->rows - at < DDP__BN_BLOCK ? r->rows - at : DDP__BN_BLOCK;
-        len = w;
-        if (rows == 0) { /* the last, shorter row */
-            rows = 1;
-            len = r->tail;
+    for (size_t at = 0; at < r->rows + (r->tail > 0); at += k.rows) {
+        k.rows = r->rows - at < DDP__BN_BLOCK ? r->rows - at : DDP__BN_BLOCK;
+        k.len = w;
+        if (k.rows == 0) { /* the last, shorter row */
+            k.rows = 1;
+            k.len = r->tail;
         }
-        add(ddp__at(x, at * w, r->b), s, rows, w, len, s1, s2);
-        ddp__bn_add(sum, s1, len);
-        ddp__bn_add(sum2, s2, len);
+        k.x = ddp__at(x, at * w, r->b);
+        add_block(&k, tmp, sum, r->b);
     }
     ddp__bn_gather(r, sum);
-    ddp__bn_gather(r, sum2);
+    ddp__bn_gather(r, sum + w);
 }
 
 /* Mean and biased variance of every channel. */
@@ -167,11 +181,6 @@ static void measure_channels(const void *x, const struct ddp__rows *r,
 
 /* ---- normalisation ------------------------------------------------------ */
 
-/* Parameters over a wide row. */
-struct affine {
-    const float *mean, *a, *shift;
-};
-
 /* Rows of x, of y and, unless NULL, of the residual; len of their width values
  * are used. */
 struct block {
@@ -181,10 +190,10 @@ struct block {
 };
 
 /* x, res and y are parameters, although k has them, to be restrict. */
-DDP__INLINE void normalise(const struct affine *p, const struct block *k,
-                           const void *restrict x, const void *restrict res,
-                           float *restrict y, enum ddp_act act, bool residual,
-                           bool b)
+DDP__INLINE void normalise(const struct ddp__bn_params *p,
+                           const struct block *k, const void *restrict x,
+                           const void *restrict res, float *restrict y,
+                           enum ddp_act act, bool residual, bool b)
 {
     const float *restrict mean = p->mean, *restrict a = p->a;
     const float *restrict shift = p->shift;
@@ -208,8 +217,9 @@ DDP__INLINE void normalise(const struct affine *p, const struct block *k,
 /* ---- one instance of the loop for each activation, residual and type ---- */
 
 /* The activations that may be fused.  `residual` and `b` are constants here. */
-DDP__INLINE void normalise_act(const struct affine *p, const struct block *k,
-                               enum ddp_act act, bool residual, bool b)
+DDP__INLINE void normalise_act(const struct ddp__bn_params *p,
+                               const struct block *k, enum ddp_act act,
+                               bool residual, bool b)
 {
     switch (act) {
     case DDP_IDENTITY:
@@ -238,7 +248,7 @@ DDP__INLINE void normalise_act(const struct affine *p, const struct block *k,
     }
 }
 
-DDP__CLONES static void normalise_f32(const struct affine *p,
+DDP__CLONES static void normalise_f32(const struct ddp__bn_params *p,
                                       const struct block *k, enum ddp_act act)
 {
     if (k->res)
@@ -247,7 +257,7 @@ DDP__CLONES static void normalise_f32(const struct affine *p,
         normalise_act(p, k, act, false, false);
 }
 
-DDP__CLONES static void normalise_bf16(const struct affine *p,
+DDP__CLONES static void normalise_bf16(const struct ddp__bn_params *p,
                                        const struct block *k, enum ddp_act act)
 {
     if (k->res)
@@ -259,8 +269,9 @@ DDP__CLONES static void normalise_bf16(const struct affine *p,
 /* From the end to the beginning: what measure_channels() read last may still be
  * in a cache.  buf: a block of results. */
 static void normalise_blocks(const struct ddp__task *t,
-                             const struct ddp__rows *r, const struct affine *p,
-                             const void *res, float *buf)
+                             const struct ddp__rows *r,
+                             const struct ddp__bn_params *p, const void *res,
+                             float *buf)
 {
     size_t w = r->width, blocks = ddp__bn_blocks(r), len;
     struct block k = {.width = w};
@@ -284,6 +295,23 @@ static void normalise_blocks(const struct ddp__task *t,
             ddp__store_block(y, buf, len, r->b, r->stream);
     }
     ddp__store_end();
+}
+
+static void normalise_line(const struct ddp__task *t, const struct ddp__rows *r,
+                           const struct ddp__bn_params *p, const void *res)
+{
+    void *y = t->data[DDP__BN_FWD_Y];
+    struct ddp__bn_line l = {
+        .x = t->data[DDP__BN_FWD_X],
+        .y = res,
+        .to = y,
+        .mask = t->call->bn.mask ? t->data[DDP__BN_FWD_MASK] : NULL,
+        .len = r->rows * r->width + r->tail,
+        .period = r->width,
+        .b = r->b,
+        .stream = r->stream && (uintptr_t)y % 64 == 0};
+
+    ddp__bn_normalise_v16(p, &l, t->call->bn.act);
 }
 
 /* ---- kernels ------------------------------------------------------------ */
@@ -313,13 +341,14 @@ static int run_bn(const struct ddp__task *t, float *stat, const void *res,
                   enum pass pass)
 {
     struct ddp__rows r = ddp__bn_rows(t, DDP__BN_FWD_X);
-    size_t w = r.width, c = r.c;
+    size_t w = ddp__bn_spaced(&r), c = r.c;
     size_t tmp = ddp__align(3 * w * sizeof(float));
     size_t sum = ddp__align(2 * w * sizeof(double));
     const float *scale = t->data[DDP__BN_FWD_W], *shift = scale + c;
     char *scratch = ddp__scratch(
-        tmp + sum + ddp__align((r.chunk * w + 16) * sizeof(float)));
+        tmp + sum + ddp__align((r.chunk * r.width + 16) * sizeof(float)));
     float *par = (float *)(void *)scratch;
+    struct ddp__bn_params p = {par, par + w, par + 2 * w, NULL, NULL};
 
     if (!scratch)
         return DDP_ENOMEM;
@@ -332,9 +361,12 @@ static int run_bn(const struct ddp__task *t, float *stat, const void *res,
         par[2 * w + i] = pass == SCALE ? 0 : shift[i];
     }
     for (int i = 0; i < 3; i++)
-        ddp__bn_repeat(&r, par + (size_t)i * w);
-    normalise_blocks(t, &r, &(struct affine){par, par + w, par + 2 * w}, res,
-                     (float *)(void *)(scratch + tmp + sum));
+        ddp__bn_repeat(&r, par + (size_t)i * w, w);
+    if (ddp__unit_v16(r.b))
+        normalise_line(t, &r, &p, res);
+    else
+        normalise_blocks(t, &r, &p, res,
+                         (float *)(void *)(scratch + tmp + sum));
     return 0;
 }
 

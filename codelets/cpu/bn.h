@@ -13,6 +13,11 @@
 #include "cpu.h"
 #include "store.h"
 
+enum {
+    DDP__BN_BLOCK = 64, /* rows summed in f32 before they go to f64 */
+    DDP__BN_SPARE = 32
+};
+
 struct ddp__rows {
     size_t c, fold, width; /* width = fold c */
     size_t rows, tail;     /* whole wide rows; values in the last one */
@@ -60,10 +65,18 @@ static inline size_t ddp__bn_block(const struct ddp__rows *r, size_t i,
     return at;
 }
 
-/* Repeat the first c values of p over the wide row. */
-static inline void ddp__bn_repeat(const struct ddp__rows *r, float *p)
+/* Parameters of a wide row, and some more values for vectors that begin in
+ * it. */
+static inline size_t ddp__bn_spaced(const struct ddp__rows *r)
 {
-    for (size_t i = r->c; i < r->width; i++)
+    return r->width + DDP__BN_SPARE;
+}
+
+/* Repeat the first c values of p up to `len`. */
+static inline void ddp__bn_repeat(const struct ddp__rows *r, float *p,
+                                  size_t len)
+{
+    for (size_t i = r->c; i < len; i++)
         p[i] = p[i - r->c];
 }
 
@@ -83,8 +96,5 @@ static inline void ddp__bn_collect(const struct ddp__task *t, double *sum,
 {
     *sum = t->accumulate ? *sum + v : v;
 }
-
-/* Rows summed in f32 before they go to f64. */
-enum { DDP__BN_BLOCK = 64 };
 
 #endif

@@ -21,10 +21,12 @@
 #include "backend.h"
 #include "bn.h"
 #include "bn_bwd_loops.h"
-#include "bn_bwd_v16.h"
+#include "bn_line_v16.h"
+#include "bn_sum_v16.h"
 #include "mask.h"
 #include "store.h"
 #include "thread.h"
+#include "unit_v16.h"
 
 /* What both passes work with; buf holds a chunk. */
 struct pass {
@@ -84,6 +86,13 @@ static void sum_and_keep(const struct pass *s, struct ddp__bn_part k)
         ddp__store_block(dr, k.dr, block_len(&k), s->r.b, s->r.stream);
 }
 
+/* Whether the sums need no block of dz. */
+static bool in_registers(const struct pass *s, const struct ddp__bn_part *k)
+{
+    return ddp__unit_v16(s->r.b) &&
+           (!k->dr || (k->mask && !s->r.b && k->len % 16 == 0));
+}
+
 static void first_pass(const struct pass *s, double *sum)
 {
     size_t w = s->r.width, end = s->r.rows + (s->r.tail > 0);
@@ -94,9 +103,11 @@ static void first_pass(const struct pass *s, double *sum)
     memset(sum, 0, 2 * w * sizeof(*sum));
     for (size_t at = 0; at < end; at += k.rows) {
         k = block_at(s, at, most);
-        if (k.mask && !s->r.b &&
-            ddp__bn_bwd_sum_v16(s->p.mean, &k, sum, s->r.stream))
+        if (in_registers(s, &k)) {
+            ddp__bn_sum_v16(&s->p, &k, sum, k.mask ? DDP__FROM_MASK : s->from,
+                            s->r.b, s->r.stream);
             continue;
+        }
         if (k.dr)
             sum_and_keep(s, k);
         else
@@ -126,6 +137,21 @@ static void second_pass(const struct pass *s)
             ddp__store_block(dx, s->buf, block_len(&k), s->r.b, s->r.stream);
     }
     ddp__store_end();
+}
+
+static void spread_line(const struct pass *s)
+{
+    struct ddp__bn_line l = {.x = s->all.x,
+                             .dy = s->all.dy,
+                             .y = s->all.y,
+                             .to = s->all.dx,
+                             .len = s->r.rows * s->r.width + s->r.tail,
+                             .period = s->r.width,
+                             .b = s->r.b,
+                             .stream =
+                                 s->r.stream && (uintptr_t)s->all.dx % 64 == 0};
+
+    ddp__bn_spread_v16(&s->p, &l, s->from);
 }
 
 static void store_gradient(const struct ddp__task *t, float *g, double v)
@@ -160,7 +186,8 @@ static void store_factors(const struct pass *s, const double *sum, size_t apart,
 {
     size_t c = s->r.c;
     const float *stat = s->t->data[DDP__BN_BWD_STAT];
-    float *k1 = s->par + 3 * s->r.width, *k2 = s->par + 4 * s->r.width;
+    size_t w = ddp__bn_spaced(&s->r);
+    float *k1 = s->par + 3 * w, *k2 = s->par + 4 * w;
 
     for (size_t i = 0; i < c; i++) {
         double inv = ddp__bn_spread(s->t->call, stat[c + i]).inv;
@@ -169,8 +196,8 @@ static void store_factors(const struct pass *s, const double *sum, size_t apart,
         k1[i] = (float)(sum[i] / all);
         k2[i] = (float)(dscale * inv / all);
     }
-    ddp__bn_repeat(&s->r, k1);
-    ddp__bn_repeat(&s->r, k2);
+    ddp__bn_repeat(&s->r, k1, w);
+    ddp__bn_repeat(&s->r, k2, w);
 }
 
 /* mean, a and shift, as the forward pass had them. */
@@ -178,7 +205,7 @@ static void load_parameters(const struct pass *s, float *par)
 {
     const float *w = s->t->data[DDP__BN_BWD_W],
                 *stat = s->t->data[DDP__BN_BWD_STAT];
-    size_t c = s->r.c, width = s->r.width;
+    size_t c = s->r.c, width = ddp__bn_spaced(&s->r);
     bool inverse = s->t->call->bn.inverse;
     float eps = s->t->call->bn.eps;
 
@@ -189,7 +216,7 @@ static void load_parameters(const struct pass *s, float *par)
         par[2 * width + i] = w[c + i];
     }
     for (size_t i = 0; i < 3; i++)
-        ddp__bn_repeat(&s->r, par + i * width);
+        ddp__bn_repeat(&s->r, par + i * width, width);
 }
 
 /* Room for both passes, and what they read.  dx is NULL where it is not an
@@ -197,10 +224,11 @@ static void load_parameters(const struct pass *s, float *par)
 static int begin(struct pass *s, const struct ddp__task *t, void *dx)
 {
     struct ddp__rows r = ddp__bn_rows(t, DDP__BN_BWD_X);
-    size_t w = r.width, n = ddp__align(w * sizeof(float)) / sizeof(float);
+    size_t w = ddp__bn_spaced(&r),
+           n = ddp__align(w * sizeof(float)) / sizeof(float);
     char *scratch =
         ddp__scratch(7 * n * sizeof(float) + 2 * n * sizeof(double) +
-                     (r.chunk * w + 16) * sizeof(float));
+                     (r.chunk * r.width + 16) * sizeof(float));
     float *par = (float *)(void *)scratch;
     bool mask = t->call->bn.mask;
 
@@ -237,7 +265,10 @@ static void finish(struct pass *s)
         s->all.dy = s->all.dr;
         s->from = DDP__FROM_DY;
     }
-    second_pass(s);
+    if (ddp__unit_v16(s->r.b))
+        spread_line(s);
+    else
+        second_pass(s);
 }
 
 int ddp__cpu_bn_bwd(const struct ddp__task *t)

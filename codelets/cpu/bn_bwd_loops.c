@@ -189,6 +189,8 @@ DDP__INLINE void run_instance(enum loop loop, const struct ddp__bn_params *p,
     case DDP__FROM_TANH:
         run_loop(loop, p, k, DDP__FROM_TANH, b);
         break;
+    default: /* in registers only */
+        break;
     }
 }
 

@@ -10,6 +10,8 @@
 enum ddp__bn_source {
     DDP__FROM_DY,     /* no activation: dz = dy */
     DDP__FROM_DZ,     /* dy holds dz, in f32 */
+    DDP__FROM_X,      /* dz = x - mean: sums of the forward pass */
+    DDP__FROM_MASK,   /* dz = dy where a mask has ones */
     DDP__FROM_X_RELU, /* the slope of an activation is known from x */
     DDP__FROM_X_RELU6,
     DDP__FROM_X_SILU,
@@ -19,6 +21,18 @@ enum ddp__bn_source {
     DDP__FROM_SIGMOID,
     DDP__FROM_TANH,
 };
+
+/* Those of dy in the type of activations. */
+#define DDP__BN_SOURCES(X)                                                     \
+    X(DDP__FROM_DY)                                                            \
+    X(DDP__FROM_X_RELU)                                                        \
+    X(DDP__FROM_X_RELU6)                                                       \
+    X(DDP__FROM_X_SILU)                                                        \
+    X(DDP__FROM_X_HARDSWISH)                                                   \
+    X(DDP__FROM_RELU)                                                          \
+    X(DDP__FROM_RELU6)                                                         \
+    X(DDP__FROM_SIGMOID)                                                       \
+    X(DDP__FROM_TANH)
 
 /* Parameters over a wide row, and those of dx = a (dz - k1 - (x - mean) k2) */
 struct ddp__bn_params {

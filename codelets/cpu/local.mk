@@ -14,8 +14,11 @@ libddp_core_la_SOURCES += \
     %D%/bn_bwd.c \
     %D%/bn_bwd_loops.c \
     %D%/bn_bwd_loops.h \
-    %D%/bn_bwd_v16.c \
-    %D%/bn_bwd_v16.h \
+    %D%/bn_line_v16.c \
+    %D%/bn_line_v16.h \
+    %D%/bn_sum_v16.c \
+    %D%/bn_sum_v16.h \
+    %D%/bn_v16.h \
     %D%/cpu.h \
     %D%/dropout.c \
     %D%/input.c \
