@@ -24,11 +24,12 @@ DDP__UNIT_INLINE v16 ddp__bn_load_v16(const void *p, size_t i, __mmask16 m,
                           16));
 }
 
-/* ddp__sigmoid() to the last bit, for values that are no NaN. */
+/* ddp__sigmoid() to the last bit; of a NaN it is a number.  Since exp(-|x|) is
+ * at least 2^-126, the factor 2^k is added to its exponent. */
 DDP__UNIT_INLINE v16 ddp__bn_sigmoid_v16(v16 x)
 {
     const v16 up = SET(12582912.0f);
-    v16 v = _mm512_max_ps(SET(-87), _mm512_or_ps(x, SET(-0.0f)));
+    v16 v = _mm512_range_ps(x, SET(87), 14); /* -min(|x|, 87) */
     v16 shifted = FMA(v, SET(1.44269504f), up), k = SUB(shifted, up), r, q, s;
 
     r = FNMA(k, SET(1.42860677e-6f), FNMA(k, SET(0.693145752f), v));
@@ -37,9 +38,9 @@ DDP__UNIT_INLINE v16 ddp__bn_sigmoid_v16(v16 x)
     q = FMA(q, r, SET(0.166665211f));
     q = FMA(q, r, SET(0.49999994f));
     q = FMA(FMA(q, r, SET(1)), r, SET(1));
-    q = MUL(q, _mm512_castsi512_ps(_mm512_add_epi32(
-                   _mm512_slli_epi32(_mm512_castps_si512(shifted), 23),
-                   _mm512_set1_epi32(0x3f800000))));
+    q = _mm512_castsi512_ps(
+        _mm512_add_epi32(_mm512_castps_si512(q),
+                         _mm512_slli_epi32(_mm512_castps_si512(shifted), 23)));
     s = _mm512_div_ps(SET(1), ADD(SET(1), q));
     return _mm512_mask_mul_ps(
         s, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), s, q);
@@ -48,9 +49,11 @@ DDP__UNIT_INLINE v16 ddp__bn_sigmoid_v16(v16 x)
 /* As ddp__act() and ddp__act_grad() of the activations that may be fused. */
 DDP__UNIT_INLINE v16 ddp__bn_act_v16(v16 v, enum ddp_act act)
 {
-    return act == DDP_SIGMOID ? ddp__bn_sigmoid_v16(v)
-           : act == DDP_SILU  ? MUL(v, ddp__bn_sigmoid_v16(v))
-                              : ddp__act_v16(v, act);
+    return act == DDP_SIGMOID
+               ? _mm512_mask_mov_ps(ddp__bn_sigmoid_v16(v),
+                                    _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v)
+           : act == DDP_SILU ? MUL(v, ddp__bn_sigmoid_v16(v))
+                             : ddp__act_v16(v, act);
 }
 
 DDP__UNIT_INLINE v16 ddp__bn_grad_v16(v16 s, v16 dy, enum ddp_act act)
