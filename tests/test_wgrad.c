@@ -21,7 +21,7 @@ int main(void)
 #else
 #include "base/half.h"
 #include "cpu/amx.h"
-#include "cpu/depthwise_rows.h"
+#include "cpu/depthwise_wgrad_rows.h"
 #include "cpu/wgrad.h"
 #include "cpu/wgrad_thin.h"
 
@@ -51,7 +51,7 @@ static const struct row thin_rows[] = {
     {1, 9, 8, 3, 8, 3, 2, 0, 1}, /* no padding, a column left out */
 };
 
-static const struct row depthwise_rows[] = {
+static const struct row depthwise_wgrad_rows[] = {
     {2, 31, 60, 40, 40, 3, 1, 1, 1}, /* several strips, half a vector */
     {2, 41, 50, 48, 48, 3, 2, 1, 1}, /* of even rows */
     {3, 7, 7, 33, 33, 3, 1, 1, 1},   /* an odd row, one channel more */
@@ -262,10 +262,10 @@ static void test_depthwise(const struct row *r, bool b)
     struct layer l;
 
     layer_new(&l, r, r->c, b);
-    ok(ddp__depthwise_rows_fits(&l.s) == ddp__amx_here(),
+    ok(ddp__depthwise_wgrad_rows_fits(&l.s) == ddp__amx_here(),
        "a processor with AMX takes depthwise %dx%d of %d channels", r->h, r->w,
        r->c);
-    test_gradient(ddp__depthwise_rows_run, &l,
+    test_gradient(ddp__depthwise_wgrad_rows_run, &l,
                   b ? "depthwise, bf16" : "depthwise", MOST);
     layer_free(&l);
 }
@@ -298,10 +298,11 @@ int main(void)
         test_thin(&thin_rows[i], false);
         test_thin(&thin_rows[i], true);
     }
-    for (size_t i = 0; i < sizeof(depthwise_rows) / sizeof(depthwise_rows[0]);
+    for (size_t i = 0;
+         i < sizeof(depthwise_wgrad_rows) / sizeof(depthwise_wgrad_rows[0]);
          i++) {
-        test_depthwise(&depthwise_rows[i], false);
-        test_depthwise(&depthwise_rows[i], true);
+        test_depthwise(&depthwise_wgrad_rows[i], false);
+        test_depthwise(&depthwise_wgrad_rows[i], true);
     }
     for (size_t i = 0; i < sizeof(amx_rows) / sizeof(amx_rows[0]); i++)
         if (ddp__amx_here())

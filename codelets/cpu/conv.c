@@ -10,7 +10,7 @@
 #include "conv.h"
 #include "cpu.h"
 #include "depthwise.h"
-#include "depthwise_rows.h"
+#include "depthwise_wgrad_rows.h"
 #include "depthwise_train.h"
 #include "depthwise_wgrad.h"
 #include "packed.h"
@@ -321,12 +321,12 @@ typedef int (*own_gradient)(const struct ddp__dnn_shape *s, const void *x,
 /* NULL: another way. */
 static own_gradient own_gradient_of(const struct ddp__plan *p)
 {
-    return p->wino             ? ddp__wino_bwd_w
-           : p->amx            ? ddp__amx_bwd_w
-           : p->wgrad          ? ddp__wgrad_run
-           : p->wgrad_thin     ? ddp__wgrad_thin_run
-           : p->depthwise_rows ? ddp__depthwise_rows_run
-                               : NULL;
+    return p->wino                   ? ddp__wino_bwd_w
+           : p->amx                  ? ddp__amx_bwd_w
+           : p->wgrad                ? ddp__wgrad_run
+           : p->wgrad_thin           ? ddp__wgrad_thin_run
+           : p->depthwise_wgrad_rows ? ddp__depthwise_wgrad_rows_run
+                                     : NULL;
 }
 
 /* Where oneDNN puts the gradient before it is in its place. */

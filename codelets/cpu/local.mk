@@ -60,8 +60,6 @@ libddp_core_la_SOURCES += \
     %D%/depthwise.c \
     %D%/depthwise.h \
     %D%/depthwise_infer.c \
-    %D%/depthwise_rows.c \
-    %D%/depthwise_rows.h \
     %D%/depthwise_row.h \
     %D%/depthwise_train.c \
     %D%/depthwise_train.h \
@@ -69,6 +67,8 @@ libddp_core_la_SOURCES += \
     %D%/depthwise_v16.h \
     %D%/depthwise_wgrad.c \
     %D%/depthwise_wgrad.h \
+    %D%/depthwise_wgrad_rows.c \
+    %D%/depthwise_wgrad_rows.h \
     %D%/infer.c \
     %D%/infer.h \
     %D%/kept.c \

@@ -118,10 +118,10 @@ static int run_thin(const struct ddp__task *t, struct ddp__plan *p)
     struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
     struct pack_source from = {p, t->data[WEIGHT], NULL};
     struct ddp__pack *k;
-    int rc = ddp__pack_get(
-        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-        &(struct ddp__packing){pack_for_thin, &from, 1,
-                               ddp__pixels_packed_size(&s), 0});
+    int rc =
+        ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+                      &(struct ddp__packing){pack_for_thin, &from, 1,
+                                             ddp__pixels_packed_size(&s), 0});
 
     if (rc < 0)
         return rc;

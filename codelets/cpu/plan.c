@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cpu.h"
 #include "depthwise.h"
-#include "depthwise_rows.h"
+#include "depthwise_wgrad_rows.h"
 #include "depthwise_train.h"
 #include "depthwise_wgrad.h"
 #include "infer.h"
@@ -299,18 +299,18 @@ static int gap_of(const struct ddp__plan *p)
 /* libddp's kernel that computes it; NULL: primitives do. */
 static const char *own_name(const struct ddp__plan *p)
 {
-    return p->wino              ? "Winograd"
-           : p->amx             ? "AMX"
-           : p->depthwise       ? "depthwise loops"
-           : p->infer           ? p->infer->name
-           : p->depthwise_train ? "depthwise rows"
-           : p->depthwise_wgrad ? "depthwise weight gradient"
-           : p->depthwise_rows  ? "depthwise weight gradient by rows"
-           : p->wgrad           ? "products over pixels"
-           : p->wgrad_thin      ? "products of few channels"
-           : p->skinny          ? "loops for few rows"
-           : p->thin            ? "products of pixels"
-                                : NULL;
+    return p->wino                   ? "Winograd"
+           : p->amx                  ? "AMX"
+           : p->depthwise            ? "depthwise loops"
+           : p->infer                ? p->infer->name
+           : p->depthwise_train      ? "depthwise rows"
+           : p->depthwise_wgrad      ? "depthwise weight gradient"
+           : p->depthwise_wgrad_rows ? "depthwise weight gradient by rows"
+           : p->wgrad                ? "products over pixels"
+           : p->wgrad_thin           ? "products of few channels"
+           : p->skinny               ? "loops for few rows"
+           : p->thin                 ? "products of pixels"
+                                     : NULL;
 }
 
 /* ---- for calls ---------------------------------------------------------- */
@@ -322,33 +322,45 @@ static bool fits_thin(const struct ddp__plan *p)
     return (p->pass == DDP__FWD || p->transposed) && ddp__thin_fits(&s);
 }
 
-/* What computes it; no primitive is made.  Kernels for layers of inference
- * would change the bits of training. */
+/* Kernels for a weight gradient; pays: as products of patches. */
+static void choose_gradient(struct ddp__plan *p, bool pays)
+{
+    const struct ddp__dnn_shape *s = &p->shape;
+
+    p->depthwise_wgrad = ddp__depthwise_wgrad_fits(s);
+    p->depthwise_wgrad_rows = ddp__depthwise_wgrad_rows_fits(s);
+    p->wgrad_thin = !p->wino && !pays && ddp__wgrad_thin_fits(s);
+    p->amx = !p->wgrad_thin && ddp__amx_fits(s);
+    p->wgrad = !p->wino && !p->amx && !pays && ddp__wgrad_fits(s);
+}
+
+/* libddp's own kernels.  Those for layers of inference would change the bits of
+ * training. */
+static void choose_own(struct ddp__plan *p, const struct ddp__call *c,
+                       bool pays)
+{
+    const struct ddp__dnn_shape *s = &p->shape;
+    bool inference = c->op == DDP__OP_CONV_NORM;
+
+    p->wino = !pays && ddp__wino_fits(s) &&
+              (p->pass != DDP__BWD_X || p->transposed) &&
+              (p->pass != DDP__BWD_W || !s->conv.bias);
+    p->depthwise_train = !inference && ddp__depthwise_train_fits(s, p->pass);
+    p->skinny = ddp__skinny_fits(s);
+    p->infer = inference ? ddp__infer_of(s) : NULL;
+    p->thin = !inference && !c->split && !p->skinny && fits_thin(p);
+    if (p->pass == DDP__BWD_W)
+        choose_gradient(p, pays);
+}
+
+/* What computes it; no primitive is made. */
 static int choose_way(struct ddp__plan *p, const struct ddp__call *c)
 {
-    bool inference = c->op == DDP__OP_CONV_NORM;
     bool pays = ddp__patch_pays(&p->shape);
     struct ddp__dnn_shape u;
     int rc = 0;
 
-    p->wino = !pays && ddp__wino_fits(&p->shape) &&
-              (p->pass != DDP__BWD_X || p->transposed) &&
-              (p->pass != DDP__BWD_W || !p->shape.conv.bias);
-    p->depthwise_train =
-        !inference && ddp__depthwise_train_fits(&p->shape, p->pass);
-    p->depthwise_wgrad =
-        p->pass == DDP__BWD_W && ddp__depthwise_wgrad_fits(&p->shape);
-    p->depthwise_rows =
-        p->pass == DDP__BWD_W && ddp__depthwise_rows_fits(&p->shape);
-    p->skinny = ddp__skinny_fits(&p->shape);
-    p->wgrad_thin = p->pass == DDP__BWD_W && !p->wino && !pays &&
-                    ddp__wgrad_thin_fits(&p->shape);
-    p->amx =
-        p->pass == DDP__BWD_W && !p->wgrad_thin && ddp__amx_fits(&p->shape);
-    p->wgrad = p->pass == DDP__BWD_W && !p->wino && !p->amx && !pays &&
-               ddp__wgrad_fits(&p->shape);
-    p->infer = inference ? ddp__infer_of(&p->shape) : NULL;
-    p->thin = !inference && !c->split && !p->skinny && fits_thin(p);
+    choose_own(p, c, pays);
     if (own_name(p))
         return 0;
     if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {

@@ -37,7 +37,7 @@ struct ddp__plan {
     bool transposed; /* the data gradient as a forward pass */
     /* libddp's kernels instead of primitives */
     bool wino, amx, wgrad, wgrad_thin, depthwise, depthwise_train;
-    bool depthwise_wgrad, depthwise_rows, skinny, thin;
+    bool depthwise_wgrad, depthwise_wgrad_rows, skinny, thin;
     const struct ddp__infer *infer; /* NULL: none */
     size_t weights;                 /* elements */
     pthread_mutex_t lock;

@@ -1,4 +1,4 @@
-/* depthwise_rows.c - weight gradients of depthwise 3x3 layers, by rows
+/* depthwise_wgrad_rows.c - weight gradients of depthwise 3x3 layers, by rows
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A strip of rows is in the second-level cache, and is read where it is, for
@@ -28,7 +28,7 @@
 #include "amx.h"
 #include "base/error.h"
 #include "cpu.h"
-#include "depthwise_rows.h"
+#include "depthwise_wgrad_rows.h"
 #include "thread.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -297,7 +297,7 @@ static void put_gradient(const struct run *r, bool add, float *dw)
                   r->total[(j / LANES * TAPS + i) * LANES + j % LANES];
 }
 
-bool ddp__depthwise_rows_fits(const struct ddp__dnn_shape *s)
+bool ddp__depthwise_wgrad_rows_fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -326,8 +326,8 @@ static int run_new(struct run *r)
     return 0;
 }
 
-int ddp__depthwise_rows_run(const struct ddp__dnn_shape *s, const void *x,
-                            const void *dy, bool accumulate, float *dw)
+int ddp__depthwise_wgrad_rows_run(const struct ddp__dnn_shape *s, const void *x,
+                                  const void *dy, bool accumulate, float *dw)
 {
     bool b = s->type == DDP_BF16;
     struct run r = {.s = s,
@@ -350,14 +350,14 @@ int ddp__depthwise_rows_run(const struct ddp__dnn_shape *s, const void *x,
 
 #else
 
-bool ddp__depthwise_rows_fits(const struct ddp__dnn_shape *s)
+bool ddp__depthwise_wgrad_rows_fits(const struct ddp__dnn_shape *s)
 {
     (void)s;
     return false;
 }
 
-int ddp__depthwise_rows_run(const struct ddp__dnn_shape *s, const void *x,
-                            const void *dy, bool accumulate, float *dw)
+int ddp__depthwise_wgrad_rows_run(const struct ddp__dnn_shape *s, const void *x,
+                                  const void *dy, bool accumulate, float *dw)
 {
     (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
     return ddp__fail(DDP_ENODEV, "this weight gradient needs AVX-512");
