@@ -120,4 +120,13 @@ bool ddp__graph_ends_stage(const ddp_graph_t *g, int i);
  * chain's output, else the weight of an auxiliary classifier. */
 ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux);
 
+/* The input or output of graphs that never run. */
+int ddp__graph_no_host(const struct ddp__task *t, void *arg);
+
+/* Numbers of a sample. */
+static inline size_t ddp__shape_len(struct ddp_shape s)
+{
+    return (size_t)s.h * (size_t)s.w * (size_t)s.c;
+}
+
 #endif

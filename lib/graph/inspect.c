@@ -12,13 +12,6 @@ static bool count_layer(const ddp_value_t *v)
            (v->role == DDP__ACTIVATION || v->role == DDP__INPUT);
 }
 
-static int no_host(const struct ddp__task *t, void *arg)
-{
-    (void)t;
-    (void)arg;
-    return 0;
-}
-
 /* Bytes that a layer's forward keeps for backward. */
 static size_t kept_bytes(const ddp_graph_t *g,
                          const struct ddp__span_of_layer *s)
@@ -46,7 +39,7 @@ int ddp_chain_inspect(ddp_chain_t *c, struct ddp_shape in, enum ddp_dtype type,
                                    .dtype = type,
                                    .cap = 1,
                                    .loss = {.kind = DDP_CUSTOM_LOSS},
-                                   .fill = no_host};
+                                   .fill = ddp__graph_no_host};
     struct ddp__params *p = ddp__params_of(c);
     ddp_graph_t *g;
     int rc;

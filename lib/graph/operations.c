@@ -10,13 +10,6 @@
 
 enum { CHANNELS = 8 }; /* images have a multiple of it on GPUs */
 
-static int no_host(const struct ddp__task *t, void *arg)
-{
-    (void)t;
-    (void)arg;
-    return 0;
-}
-
 /* Who gets each operation. */
 struct listener {
     int (*fn)(const struct ddp_operation *, void *arg);
@@ -105,7 +98,7 @@ int ddp_chain_operations(ddp_chain_t *c, struct ddp_shape in,
         .loss = {.kind = DDP_LOGIT_CROSS_ENTROPY},
         .channels = CHANNELS,
         .on_gpus = true,
-        .fill = no_host};
+        .fill = ddp__graph_no_host};
     struct listener l = {fn, arg};
     struct ddp__params *p;
     struct ddp_shape y;

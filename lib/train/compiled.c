@@ -78,11 +78,6 @@ static int take_y(const struct ddp__task *t, void *arg)
 
 /* ---- making -------------------------------------------------------------- */
 
-static size_t len_of(struct ddp_shape s)
-{
-    return (size_t)s.h * (size_t)s.w * (size_t)s.c;
-}
-
 static int check_arguments(struct ddp_shape s, enum ddp_dtype type, int batch)
 {
     if (type != DDP_F32 && type != DDP_U8)
@@ -144,8 +139,8 @@ static int make_compiled(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain,
     c->slice = spec.graph.cap = rc;
     if ((rc = ddp__engine_new(&c->engine, ddp, chain, &spec)) < 0)
         return rc;
-    c->x_size = len_of(c->shape) * ddp__dtype_size(c->type);
-    c->y_len = len_of(c->engine->graph->y->shape);
+    c->x_size = ddp__shape_len(c->shape) * ddp__dtype_size(c->type);
+    c->y_len = ddp__shape_len(c->engine->graph->y->shape);
     return 0;
 }
 

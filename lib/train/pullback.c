@@ -97,11 +97,6 @@ static int cut_sub_batches(struct ddp_pullback *p)
     return 0;
 }
 
-static size_t len_of(struct ddp_shape s)
-{
-    return (size_t)s.h * (size_t)s.w * (size_t)s.c;
-}
-
 /* The engine's specification: a lane for each sub-batch, whose activations
  * keep their memory because backward may run several times. */
 static int make_pullback(struct ddp_pullback *p, ddp_t *ddp, ddp_chain_t *chain)
@@ -131,8 +126,8 @@ static int make_pullback(struct ddp_pullback *p, ddp_t *ddp, ddp_chain_t *chain)
     spec.lanes = p->subs;
     if ((rc = ddp__engine_new(&p->engine, ddp, chain, &spec)) < 0)
         return rc;
-    p->x_len = len_of(p->shape);
-    p->y_len = len_of(p->engine->graph->y->shape);
+    p->x_len = ddp__shape_len(p->shape);
+    p->y_len = ddp__shape_len(p->engine->graph->y->shape);
     return 0;
 }
 

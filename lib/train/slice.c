@@ -22,18 +22,6 @@
  * has, at least, for slices to be worth a look at the graph. */
 enum { WRITTEN = 2, LEAST = 1 << 18 };
 
-static int no_host(const struct ddp__task *t, void *arg)
-{
-    (void)t;
-    (void)arg;
-    return 0;
-}
-
-static size_t len_of(struct ddp_shape s)
-{
-    return (size_t)s.h * (size_t)s.w * (size_t)s.c;
-}
-
 /* Bytes that the operations on one sample write. */
 static size_t written_by(const ddp_graph_t *g)
 {
@@ -59,15 +47,15 @@ int ddp__slice_of(const ddp_t *ddp, ddp_chain_t *chain,
                                   .dtype = spec->dtype,
                                   .cap = 1,
                                   .folds = true,
-                                  .fill = no_host,
-                                  .output = no_host};
+                                  .fill = ddp__graph_no_host,
+                                  .output = ddp__graph_no_host};
     struct ddp__params *p = ddp__params_of(chain);
     size_t weights, written;
     ddp_graph_t *g;
     int slice = 1, slices, rc;
 
     if (!ddp__devices_slice(ddp) || ddp->segment_us >= 0 || batch == 1 ||
-        (double)len_of(spec->shape) * batch < LEAST)
+        (double)ddp__shape_len(spec->shape) * batch < LEAST)
         return batch;
     if (!p)
         return ddp_errcode();
