@@ -96,11 +96,6 @@ bool ddp__amx_fits(const struct ddp__dnn_shape *s)
 
 /* ---- geometry ----------------------------------------------------------- */
 
-static int min_int(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* Segments of about `want` steps, as many of them as make a block of that. */
 static void plan_segments(struct ddp__amx_run *r, size_t want)
 {
@@ -111,11 +106,11 @@ static void plan_segments(struct ddp__amx_run *r, size_t want)
     r->reach_y = (k->kh - 1) / k->sh;
     r->reach_x = (k->kw - 1) / k->sw;
     r->pitch = s->ow + r->reach_x;
-    r->phases_y = min_int(k->sh, k->kh);
-    r->phases_x = min_int(k->sw, k->kw);
+    r->phases_y = ddp__min_int(k->sh, k->kh);
+    r->phases_x = ddp__min_int(k->sw, k->kw);
     r->rows =
         (int)((want * DDP__AMX_STEP + (size_t)r->pitch - 1) / (size_t)r->pitch);
-    r->rows = min_int(r->rows, s->oh);
+    r->rows = ddp__min_int(r->rows, s->oh);
     r->per_image = (size_t)((s->oh + r->rows - 1) / r->rows);
     r->rows = (s->oh + (int)r->per_image - 1) / (int)r->per_image;
     r->steps = ((size_t)r->rows * (size_t)r->pitch + DDP__AMX_STEP - 1) /

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "amx_fill.h"
+#include "cpu.h"
 #include "amx_run.h"
 
 #ifdef DDP__AMX
@@ -13,11 +14,6 @@
 #define AMX_INLINE                                                             \
     static inline                                                              \
         __attribute__((always_inline, target("avx512f,avx512bw,avx512vl")))
-
-static int min_int(int a, int b)
-{
-    return a < b ? a : b;
-}
 
 /* Two rows of 32 channels as pairs: channels 0..15 in *lo, 16..31 in *hi. */
 AMX_INLINE void interleave(__m512i p, __m512i q, __m512i *lo, __m512i *hi)
@@ -63,7 +59,7 @@ static struct walk walk_output(const struct ddp__amx_run *r,
                                const uint16_t *image, int first)
 {
     return (struct walk){.image = image,
-                         .h = min_int(r->s->oh, first + r->rows),
+                         .h = ddp__min_int(r->s->oh, first + r->rows),
                          .w = r->s->ow,
                          .y = first,
                          .end = r->pitch,

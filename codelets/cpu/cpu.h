@@ -66,6 +66,16 @@ DDP__INLINE void ddp__fetch(const void *p, size_t at, size_t len, bool b)
         __builtin_prefetch((const void *)from);
 }
 
+static inline int ddp__min_int(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t ddp__divide_up(size_t n, size_t by)
+{
+    return (n + by - 1) / by;
+}
+
 static inline bool ddp__is_bf16(const struct ddp__task *t, int i)
 {
     return t->call->buf[i].type == DDP_BF16;

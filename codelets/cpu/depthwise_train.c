@@ -105,11 +105,6 @@ static struct ddp__depthwise_work work_of(const struct ddp__dnn_shape *s,
     return u;
 }
 
-static int min_int(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* How the loops go over memory.  In its order, if the rows under a few results
  * are in the first-level cache until all results have been made of them; else
  * some vectors go over the rows of an image at a time, which strides forbid:
@@ -128,7 +123,7 @@ static void choose_order(struct ddp__depthwise_work *u, int size, int stride,
         return;
     if (!fits && stride == 1 && !u->block) {
         u->group = (int)(CACHE / 2 / (rows * sizeof(v16)));
-        u->group = u->group < 2 ? 2 : min_int(u->group, u->vectors);
+        u->group = u->group < 2 ? 2 : ddp__min_int(u->group, u->vectors);
     } else if (rows * pixel <= CACHE) {
         u->ahead = 2 * DDP__DEPTHWISE_PIXELS * stride * u->c;
     }

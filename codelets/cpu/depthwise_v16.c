@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include "cpu.h"
 #include "depthwise_v16.h"
 #include "store.h"
 
@@ -138,11 +139,6 @@ DDP__UNIT_INLINE void put_vectors(struct pixels *p, int first, int end,
     }
 }
 
-static int min_int(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* Results from column ox on, in row oy of image n. */
 DDP__UNIT_INLINE void put_pixels(const struct ddp__depthwise_work *u, int n,
                                  int oy, int ox, int first, int end,
@@ -163,7 +159,7 @@ DDP__UNIT_INLINE void put_pixels(const struct ddp__depthwise_work *u, int n,
         .left = k.spreads ? (ox + u->left) / 2 - ddp__depthwise_before(k)
                           : ox * k.stride - u->left,
         .first = ox < 0 ? -ox : 0,
-        .end = min_int(k.pixels, u->ow - ox)};
+        .end = ddp__min_int(k.pixels, u->ow - ox)};
 
     put_vectors(&p, first, end, k);
     if (u->block)
@@ -180,7 +176,7 @@ DDP__UNIT_INLINE void put_images(const struct ddp__depthwise_work *u,
 
     for (int n = 0; n < u->n; n++)
         for (int v = 0, end; v < u->vectors; v = end) {
-            end = min_int(u->vectors, v + u->group);
+            end = ddp__min_int(u->vectors, v + u->group);
             for (int oy = 0; oy < u->oh; oy++)
                 for (int ox = begin; ox < u->ow; ox += k.pixels)
                     put_pixels(u, n, oy, ox, v, end, k);

@@ -24,15 +24,9 @@
 #include "cpu.h"
 #include "depthwise_wgrad.h"
 #include "thread.h"
+#include "v16.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-
-#define V16 __attribute__((target("avx512f,avx512bw,avx512vl,fma")))
-#define V16_INLINE                                                             \
-    static inline __attribute__((always_inline,                                \
-                                 target("avx512f,avx512bw,avx512vl,fma")))
-
 enum { SIDE = 5, TAPS = SIDE * SIDE, LANES = 16, PLANE_BYTES = 1 << 15 };
 
 /* ---- images ------------------------------------------------------------- */
@@ -62,7 +56,7 @@ static struct image channels_of(const void *data, int n, int h, int w,
         (__mmask16)(left < LANES ? (1U << left) - 1 : 0xffff)};
 }
 
-V16_INLINE __m512 load_pixel(const struct image *m, size_t pixel)
+DDP__V16_INLINE __m512 load_pixel(const struct image *m, size_t pixel)
 {
     const void *p = ddp__at(m->data, pixel * m->c, m->b);
 
@@ -73,8 +67,8 @@ V16_INLINE __m512 load_pixel(const struct image *m, size_t pixel)
 }
 
 /* Row y of an image, after `left` zeros, as `width` pixels. */
-V16 static void fill_row(const struct image *m, int y, int left, int width,
-                         float *row)
+DDP__V16 static void fill_row(const struct image *m, int y, int left, int width,
+                              float *row)
 {
     int count = m->w < width - left ? m->w : width - left;
     int end = left + count;
@@ -110,8 +104,8 @@ struct window {
 
 /* dw += sum over pixels of dy times the pixels of x under the taps, each of
  * which has a register: every index of sum is known when this is compiled. */
-V16 static void add_products(const struct window *n, const float *x,
-                             const float *dy, float *dw)
+DDP__V16 static void add_products(const struct window *n, const float *x,
+                                  const float *dy, float *dw)
 {
     __m512 sum[TAPS];
 

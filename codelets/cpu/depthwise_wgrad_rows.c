@@ -30,15 +30,9 @@
 #include "cpu.h"
 #include "depthwise_wgrad_rows.h"
 #include "thread.h"
+#include "v16.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-
-#define V16 __attribute__((target("avx512f,avx512bw,avx512vl,fma")))
-#define V16_INLINE                                                             \
-    static inline __attribute__((always_inline,                                \
-                                 target("avx512f,avx512bw,avx512vl,fma")))
-
 enum { SIDE = 3, TAPS = SIDE * SIDE, LANES = 16, LINE = 64, LINES_OF_X = 4 };
 
 /* Of x and dy in a strip: with twice that, times are about the same, with eight
@@ -63,14 +57,14 @@ struct band {
     struct next next[2];
 };
 
-V16_INLINE void fetch(struct next *n)
+DDP__V16_INLINE void fetch(struct next *n)
 {
     for (size_t i = 0; i < n->ahead; i += LINE)
         _mm_prefetch(n->at + i, _MM_HINT_T1);
     n->at += n->ahead;
 }
 
-V16_INLINE __m512 load(bool b, __mmask16 mask, const char *p)
+DDP__V16_INLINE __m512 load(bool b, __mmask16 mask, const char *p)
 {
     if (!b)
         return _mm512_maskz_loadu_ps(mask, p);
@@ -80,10 +74,10 @@ V16_INLINE __m512 load(bool b, __mmask16 mask, const char *p)
 
 /* sum += the products of a pixel of each row of dy with the pixels of x[line]
  * under its taps, whose columns are `pitch` apart from at[line] on. */
-V16_INLINE void add_column(bool b, int rows, int stride, __mmask16 mask,
-                           const char *const *at, size_t pitch, int first,
-                           int end, const char *const *dy, size_t dy_at,
-                           __m512 *sum)
+DDP__V16_INLINE void add_column(bool b, int rows, int stride, __mmask16 mask,
+                                const char *const *at, size_t pitch, int first,
+                                int end, const char *const *dy, size_t dy_at,
+                                __m512 *sum)
 {
     __m512 d[2];
 
@@ -111,8 +105,8 @@ V16_INLINE void add_column(bool b, int rows, int stride, __mmask16 mask,
 }
 
 /* A pixel at an edge, some of whose taps see nothing. */
-V16_INLINE void add_edge(bool b, int rows, int stride, const struct band *n,
-                         int i, __m512 *sum)
+DDP__V16_INLINE void add_edge(bool b, int rows, int stride,
+                              const struct band *n, int i, __m512 *sum)
 {
     int column = i * stride - n->left;
     int first = column < 0 ? -column : 0;
@@ -125,16 +119,17 @@ V16_INLINE void add_edge(bool b, int rows, int stride, const struct band *n,
                (size_t)i * n->pitch, sum);
 }
 
-V16_INLINE void add_edges(bool b, int rows, int stride, const struct band *n,
-                          int from, int to, __m512 *sum)
+DDP__V16_INLINE void add_edges(bool b, int rows, int stride,
+                               const struct band *n, int from, int to,
+                               __m512 *sum)
 {
     for (int i = from; i < to; i++)
         add_edge(b, rows, stride, n, i, sum);
 }
 
 /* Pixels all of whose taps are inside of the image's width. */
-V16_INLINE void add_middle(bool b, int rows, int stride, struct band *n,
-                           int from, int to, __m512 *sum)
+DDP__V16_INLINE void add_middle(bool b, int rows, int stride, struct band *n,
+                                int from, int to, __m512 *sum)
 {
     int column = from * stride - n->left;
     struct next next = n->next[0], next2 = n->next[1];
@@ -163,8 +158,8 @@ static int clamp(int value, int most)
 
 /* rows and stride are constants: every index of sum is known when this is
  * compiled. */
-V16_INLINE void add_band(bool b, int rows, int stride, struct band *n,
-                         float *to)
+DDP__V16_INLINE void add_band(bool b, int rows, int stride, struct band *n,
+                              float *to)
 {
     int begin = clamp((n->left + stride - 1) / stride, n->ow);
     int end = clamp((n->w - SIDE + n->left + stride) / stride, n->ow);
@@ -184,7 +179,7 @@ V16_INLINE void add_band(bool b, int rows, int stride, struct band *n,
 
 /* An instance for each case. */
 #define X(name, b, rows, stride)                                               \
-    V16 static void name(struct band *n, float *to)                            \
+    DDP__V16 static void name(struct band *n, float *to)                       \
     {                                                                          \
         add_band(b, rows, stride, n, to);                                      \
     }

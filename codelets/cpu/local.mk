@@ -109,6 +109,7 @@ libddp_core_la_SOURCES += \
     %D%/thin_tile.c \
     %D%/thin_tile.h \
     %D%/turn16.h \
+    %D%/v16.h \
     %D%/wgrad.c \
     %D%/wgrad.h \
     %D%/wgrad_panel.c \

@@ -7,19 +7,13 @@
 #include "config.h"
 
 #include "thin_tile.h"
+#include "v16.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-
-#define V16 __attribute__((target("avx512f,avx512bw,avx512vl,fma")))
-#define V16_INLINE                                                             \
-    static inline __attribute__((always_inline,                                \
-                                 target("avx512f,avx512bw,avx512vl,fma")))
-
 enum { LANES = 16, LINE = 64, MOST_ROWS = 9, MOST_VECTORS = 3 };
 
 /* Up to three lines of the next block. */
-V16_INLINE void fetch(struct ddp__thin_next *n)
+DDP__V16_INLINE void fetch(struct ddp__thin_next *n)
 {
     _mm_prefetch(n->at, _MM_HINT_T0);
     if (n->ahead > LINE)
@@ -31,7 +25,8 @@ V16_INLINE void fetch(struct ddp__thin_next *n)
 
 /* rows and vectors are constants: every index of acc is known when this is
  * compiled. */
-V16_INLINE void multiply(struct ddp__thin_tile *t, size_t rows, size_t vectors)
+DDP__V16_INLINE void multiply(struct ddp__thin_tile *t, size_t rows,
+                              size_t vectors)
 {
     __m512 acc[MOST_ROWS][MOST_VECTORS];
     const float *thin = t->thin, *wide = t->wide;
@@ -78,7 +73,7 @@ V16_INLINE void multiply(struct ddp__thin_tile *t, size_t rows, size_t vectors)
 
 /* An instance for each size. */
 #define X(rows, vectors)                                                       \
-    V16 static void multiply_##rows##x##vectors(struct ddp__thin_tile *t)      \
+    DDP__V16 static void multiply_##rows##x##vectors(struct ddp__thin_tile *t) \
     {                                                                          \
         multiply(t, rows, vectors);                                            \
     }

@@ -102,11 +102,6 @@ static void fill_x(struct run *r, size_t first, size_t steps, int tap)
     ddp__wgrad_fill(r->row, steps, r->c, r->b, r->pitch, r->px);
 }
 
-static size_t divide_up(size_t n, size_t by)
-{
-    return (n + by - 1) / by;
-}
-
 /* ---- products ----------------------------------------------------------- */
 
 /* Panels i of dy and j, j + 1 of x. */
@@ -153,11 +148,11 @@ static void look_ahead(struct run *r, size_t first, size_t steps)
     const struct ddp__conv *k = &r->s->conv;
     bool of_x = r->c > r->o && r->taps == 1 && k->sh == 1 && k->sw == 1;
     size_t len = of_x ? r->c : r->o, pixels = steps * in_step(r);
-    size_t halves =
-        2 * divide_up(r->o, PANEL) * divide_up(r->c, 2 * PANEL) * steps;
+    size_t halves = 2 * ddp__divide_up(r->o, PANEL) *
+                    ddp__divide_up(r->c, 2 * PANEL) * steps;
 
     r->next = ddp__at(of_x ? r->x : r->dy, (first + pixels) * len, r->b);
-    r->ahead = divide_up(pixels * len * (r->b ? 2 : 4), halves);
+    r->ahead = ddp__divide_up(pixels * len * (r->b ? 2 : 4), halves);
 }
 
 static void run_block(struct run *r, size_t first, size_t steps, bool add,
@@ -187,16 +182,16 @@ DDP__CLONES static void sum_rows(const void *restrict dy, size_t rows, size_t o,
 /* Words of the panels of c channels. */
 static size_t panels(const struct run *r, size_t c)
 {
-    return divide_up(c, PANEL) * PANEL * r->pitch;
+    return ddp__divide_up(c, PANEL) * PANEL * r->pitch;
 }
 
 static int run_new(struct run *r)
 {
-    size_t steps = divide_up(r->pixels, in_step(r));
-    size_t most = divide_up(r->c > r->o ? r->c : r->o, PANEL) * PANEL;
+    size_t steps = ddp__divide_up(r->pixels, in_step(r));
+    size_t most = ddp__divide_up(r->c > r->o ? r->c : r->o, PANEL) * PANEL;
     uint32_t *zeros;
 
-    r->steps = divide_up(steps, divide_up(steps, STEPS));
+    r->steps = ddp__divide_up(steps, ddp__divide_up(steps, STEPS));
     r->pitch = r->steps | 1; /* against equal cache sets */
     zeros = ddp__scratch((most + panels(r, r->c) + panels(r, r->o)) *
                          sizeof(*zeros));
@@ -224,7 +219,7 @@ int ddp__wgrad_run(const struct ddp__dnn_shape *s, const void *x,
     if (run_new(&r) < 0)
         return DDP_ENOMEM;
     for (size_t at = 0, steps; at * in_step(&r) < r.pixels; at += steps) {
-        size_t left = divide_up(r.pixels, in_step(&r)) - at;
+        size_t left = ddp__divide_up(r.pixels, in_step(&r)) - at;
 
         steps = left < r.steps ? left : r.steps;
         run_block(&r, at * in_step(&r), steps, accumulate || at > 0, dw);

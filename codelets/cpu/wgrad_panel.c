@@ -11,16 +11,10 @@
 #include "config.h"
 
 #include "cpu.h"
+#include "v16.h"
 #include "wgrad_panel.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-
-#define V16 __attribute__((target("avx512f,avx512bw,avx512vl,fma")))
-#define V16_INLINE                                                             \
-    static inline __attribute__((always_inline,                                \
-                                 target("avx512f,avx512bw,avx512vl,fma")))
-
 enum { PANEL = DDP__PANEL, ROWS = 8 };
 
 /* ---- panels ------------------------------------------------------------- */
@@ -36,15 +30,16 @@ static __mmask32 mask32(size_t left)
     return left < 32 ? (1U << left) - 1 : 0xffffffff;
 }
 
-V16 static void fill_f32(const float *row, size_t c, size_t pitch, uint32_t *to)
+DDP__V16 static void fill_f32(const float *row, size_t c, size_t pitch,
+                              uint32_t *to)
 {
     for (size_t i = 0; i < c; i += PANEL, to += PANEL * pitch)
         _mm512_store_ps(to, _mm512_maskz_loadu_ps(mask16(c - i), row + i));
 }
 
 /* Channel i of p below channel i of q, in 32 bits. */
-V16 static void fill_bf16(const uint16_t *p, const uint16_t *q, size_t c,
-                          size_t pitch, uint32_t *to)
+DDP__V16 static void fill_bf16(const uint16_t *p, const uint16_t *q, size_t c,
+                               size_t pitch, uint32_t *to)
 {
     const __m512i i =
         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -80,7 +75,7 @@ void ddp__wgrad_fill(const void *const *row, size_t steps, size_t c, bool b,
 
 /* sum + a b, or with bf16 (a constant) the sum of both products; as text for
  * the assembler, because floats have to do without AVX512_BF16. */
-V16_INLINE __m512 multiply_add(bool b, __m512i u, __m512i v, __m512 sum)
+DDP__V16_INLINE __m512 multiply_add(bool b, __m512i u, __m512i v, __m512 sum)
 {
     if (!b)
         return _mm512_fmadd_ps(_mm512_castsi512_ps(u), _mm512_castsi512_ps(v),
@@ -89,8 +84,8 @@ V16_INLINE __m512 multiply_add(bool b, __m512i u, __m512i v, __m512 sum)
     return sum;
 }
 
-V16_INLINE void put_row(const struct ddp__wgrad_tile *t, size_t i, size_t first,
-                        __m512 sum)
+DDP__V16_INLINE void put_row(const struct ddp__wgrad_tile *t, size_t i,
+                             size_t first, __m512 sum)
 {
     float *to = t->dw + i * t->ld + first;
     __mmask16 m = mask16(t->cols - first);
@@ -102,8 +97,8 @@ V16_INLINE void put_row(const struct ddp__wgrad_tile *t, size_t i, size_t first,
 
 /* `rows` rows from `first` on, by 16 or 32 (wide) columns: constants, but for
  * first, so that every index of acc is known when this is compiled. */
-V16_INLINE void block(bool b, size_t rows, bool wide, size_t first,
-                      const struct ddp__wgrad_tile *t)
+DDP__V16_INLINE void block(bool b, size_t rows, bool wide, size_t first,
+                           const struct ddp__wgrad_tile *t)
 {
     __m512 acc[2 * ROWS][2];
     const uint32_t *dy = t->dy + first, *x = t->x, *x2 = t->x2;
@@ -149,7 +144,7 @@ V16_INLINE void block(bool b, size_t rows, bool wide, size_t first,
 
 /* An instance for each type and width. */
 #define X(name, b)                                                             \
-    V16 static void name(const struct ddp__wgrad_tile *t)                      \
+    DDP__V16 static void name(const struct ddp__wgrad_tile *t)                 \
     {                                                                          \
         for (size_t i = 0; i < t->rows && t->x2; i += ROWS)                    \
             block(b, ROWS, true, i, t);                                        \

@@ -65,11 +65,6 @@ struct run {
     size_t blocks;       /* of the group */
 };
 
-static size_t divide_up(size_t n, size_t by)
-{
-    return (n + by - 1) / by;
-}
-
 static void end_group(struct run *r)
 {
     ddp__cpu_add_f32(r->total, r->part, r->len);
@@ -116,7 +111,7 @@ static struct ddp__thin_next next_of(const struct run *r, const void *from,
                                      size_t pixels, size_t c, size_t steps)
 {
     return (struct ddp__thin_next){ddp__at(from, pixels * c, r->b),
-                                   divide_up(c * (r->b ? 2 : 4), steps)};
+                                   ddp__divide_up(c * (r->b ? 2 : 4), steps)};
 }
 
 static bool is_first(const struct ddp__dnn_shape *s)
@@ -134,7 +129,7 @@ static void add_pixels(struct run *r, size_t first, size_t pixels)
     const void *y = ddp__at(r->few_x ? r->dy : r->x, first * r->many, r->b);
     const float *few = values(r, x, pixels * r->few, r->block[0]);
     const float *many = values(r, y, pixels * r->many, r->block[1]);
-    size_t steps = r->few / TILE * divide_up(r->many, DDP__THIN_COLS);
+    size_t steps = r->few / TILE * ddp__divide_up(r->many, DDP__THIN_COLS);
     struct ddp__thin_tile t = {.pixels = pixels,
                                .thin_pitch = r->few,
                                .wide_pitch = r->many,
@@ -201,7 +196,7 @@ static void fill_line(const struct run *r, const void *image, int y, float *to)
 static void add_row(struct run *r, const void *image, int y, const void *dy)
 {
     const struct ddp__dnn_shape *s = r->s;
-    size_t pixels = (size_t)s->ow, pieces = divide_up(r->many, 32) * 3;
+    size_t pixels = (size_t)s->ow, pieces = ddp__divide_up(r->many, 32) * 3;
     const float *many = values(r, dy, pixels * r->many, r->block[1]);
     struct ddp__thin_tile t = {
         .pixels = pixels,
@@ -262,7 +257,7 @@ static int run_new(struct run *r)
     size_t many = r->b ? block_of(r) * r->many : 0;
     float *room;
 
-    r->ld = divide_up(r->many, 16) * 16;
+    r->ld = ddp__divide_up(r->many, 16) * 16;
     r->len = r->few * r->ld;
     if (!(room = ddp__scratch((2 * r->len + 3 * line + few + many) *
                               sizeof(*room))))

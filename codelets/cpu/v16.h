@@ -1,0 +1,16 @@
+/* v16.h - functions for AVX-512, in files that are compiled for all processors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CPU_V16_H
+#define DDP_CPU_V16_H
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+#define DDP__V16 __attribute__((target("avx512f,avx512bw,avx512vl,fma")))
+#define DDP__V16_INLINE                                                        \
+    static inline __attribute__((always_inline,                                \
+                                 target("avx512f,avx512bw,avx512vl,fma")))
+#endif
+
+#endif
