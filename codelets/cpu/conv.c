@@ -259,75 +259,7 @@ static int run_phases(const struct ddp__task *t, struct ddp__plan *p)
     return 0;
 }
 
-static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
-{
-    struct ddp__dnn_shape s = p->shape;
-
-    s.n = t->n;
-    return ddp__skinny_dense(t, &s, p->pass);
-}
-
-/* Any forward pass or data gradient. */
-static int run_plan(const struct ddp__task *t)
-{
-    struct ddp__plan *p = t->plan;
-    const float *w = t->data[WEIGHT];
-
-    if (ddp__packed_has(p))
-        return ddp__packed_run(t, p, NULL, w + p->weights);
-    if (p->depthwise_train)
-        return ddp__depthwise_train_run(t, &p->shape, p->pass);
-    if (p->depthwise)
-        return ddp__depthwise_run(t, &p->shape, p->pass);
-    if (p->skinny)
-        return run_skinny(t, p);
-    if (p->product)
-        return ddp__patch_run(t, p);
-    if (p->phase)
-        return run_phases(t, p);
-    if (p->gap)
-        return run_strip(t, p);
-    if (p->parts)
-        return ddp__rows_run(t, p);
-    return run_primitive(t, p, 0, NULL);
-}
-
-int ddp__cpu_conv_fwd(const struct ddp__task *t)
-{
-    return run_plan(t);
-}
-
-int ddp__cpu_conv_bwd_x(const struct ddp__task *t)
-{
-    return run_plan(t);
-}
-
-int ddp__cpu_dense_fwd(const struct ddp__task *t)
-{
-    return run_plan(t);
-}
-
-int ddp__cpu_dense_bwd_x(const struct ddp__task *t)
-{
-    return run_plan(t);
-}
-
 /* ---- weight gradient ---------------------------------------------------- */
-
-/* dw (+)= of libddp's kernels. */
-typedef int (*own_gradient)(const struct ddp__dnn_shape *s, const void *x,
-                            const void *dy, bool accumulate, float *dw);
-
-/* NULL: another way. */
-static own_gradient own_gradient_of(const struct ddp__plan *p)
-{
-    return p->wino                   ? ddp__wino_bwd_w
-           : p->amx                  ? ddp__amx_bwd_w
-           : p->wgrad                ? ddp__wgrad_run
-           : p->wgrad_thin           ? ddp__wgrad_thin_run
-           : p->depthwise_wgrad_rows ? ddp__depthwise_wgrad_rows_run
-                                     : NULL;
-}
 
 /* Where oneDNN puts the gradient before it is in its place. */
 struct detour {
@@ -387,33 +319,99 @@ static int run_dnn_gradient(const struct ddp__task *t)
     return rc;
 }
 
-static int run_weight_gradient(const struct ddp__task *t)
+/* ---- all passes --------------------------------------------------------- */
+
+static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
 {
-    struct ddp__plan *p = t->plan;
-    own_gradient own = own_gradient_of(p);
     struct ddp__dnn_shape s = p->shape;
 
-    if (p->depthwise_wgrad)
-        return ddp__depthwise_wgrad_run(t, &p->shape);
-    if (p->depthwise)
-        return ddp__depthwise_run(t, &p->shape, p->pass);
-    if (p->skinny)
-        return run_skinny(t, p);
-    if (p->product)
-        return ddp__patch_run(t, p);
-    if (!own)
-        return run_dnn_gradient(t);
     s.n = t->n;
-    return own(&s, t->data[DDP__CONV_BWD_W_X], t->data[DDP__CONV_BWD_W_DY],
+    return ddp__skinny_dense(t, &s, p->pass);
+}
+
+/* run: one of libddp's kernels, dw (+)= what x and dy give. */
+static int run_gradient(const struct ddp__task *t, const struct ddp__plan *p,
+                        int (*run)(const struct ddp__dnn_shape *s,
+                                   const void *x, const void *dy,
+                                   bool accumulate, float *dw))
+{
+    struct ddp__dnn_shape s = p->shape;
+
+    s.n = t->n;
+    return run(&s, t->data[DDP__CONV_BWD_W_X], t->data[DDP__CONV_BWD_W_DY],
                t->accumulate, t->data[DDP__CONV_BWD_W_G]);
+}
+
+static int run_plan(const struct ddp__task *t)
+{
+    struct ddp__plan *p = t->plan;
+
+    switch (p->way) {
+    case DDP__WAY_ROWS:
+        return ddp__rows_run(t, p);
+    case DDP__WAY_STRIP:
+        return run_strip(t, p);
+    case DDP__WAY_PHASES:
+        return run_phases(t, p);
+    case DDP__WAY_PATCHES:
+        return ddp__patch_run(t, p);
+    case DDP__WAY_SKINNY:
+        return run_skinny(t, p);
+    case DDP__WAY_DEPTHWISE:
+        return ddp__depthwise_run(t, &p->shape, p->pass);
+    case DDP__WAY_WINO:
+    case DDP__WAY_THIN:
+    case DDP__WAY_INFER:
+        return ddp__packed_run(t, p, NULL,
+                               (float *)t->data[WEIGHT] + p->weights);
+    case DDP__WAY_DEPTHWISE_TRAIN:
+        return ddp__depthwise_train_run(t, &p->shape, p->pass);
+    case DDP__WAY_WINO_WGRAD:
+        return run_gradient(t, p, ddp__wino_bwd_w);
+    case DDP__WAY_AMX:
+        return run_gradient(t, p, ddp__amx_bwd_w);
+    case DDP__WAY_WGRAD:
+        return run_gradient(t, p, ddp__wgrad_run);
+    case DDP__WAY_WGRAD_THIN:
+        return run_gradient(t, p, ddp__wgrad_thin_run);
+    case DDP__WAY_DEPTHWISE_WGRAD:
+        return ddp__depthwise_wgrad_run(t, &p->shape);
+    case DDP__WAY_DEPTHWISE_WGRAD_ROWS:
+        return run_gradient(t, p, ddp__depthwise_wgrad_rows_run);
+    case DDP__WAY_PRIMITIVE:
+    case DDP__WAYS:
+        break;
+    }
+    return p->pass == DDP__BWD_W ? run_dnn_gradient(t)
+                                 : run_primitive(t, p, 0, NULL);
+}
+
+int ddp__cpu_conv_fwd(const struct ddp__task *t)
+{
+    return run_plan(t);
+}
+
+int ddp__cpu_conv_bwd_x(const struct ddp__task *t)
+{
+    return run_plan(t);
 }
 
 int ddp__cpu_conv_bwd_w(const struct ddp__task *t)
 {
-    return run_weight_gradient(t);
+    return run_plan(t);
+}
+
+int ddp__cpu_dense_fwd(const struct ddp__task *t)
+{
+    return run_plan(t);
+}
+
+int ddp__cpu_dense_bwd_x(const struct ddp__task *t)
+{
+    return run_plan(t);
 }
 
 int ddp__cpu_dense_bwd_w(const struct ddp__task *t)
 {
-    return run_weight_gradient(t);
+    return run_plan(t);
 }

@@ -32,25 +32,36 @@ static size_t packed_size(const struct ddp__plan *p, size_t groups)
                   : ddp__dnn_packed_size(v->dnn);
 }
 
+static size_t phases_size(const struct ddp__plan *p)
+{
+    size_t size = 0;
+
+    for (int i = 0; i < p->shape.conv.sh * p->shape.conv.sw; i++)
+        if (p->phase[i])
+            size += packed_size(p->phase[i], 0);
+    return size;
+}
+
 static size_t copies_size(const struct ddp__plan *p)
 {
     struct ddp__dnn_shape s = ddp__plan_shape(p, 1);
-    size_t size = 0;
 
     if (p->pass == DDP__BWD_W) /* they are in scratch */
         return 0;
-    if (p->wino)
+    switch (p->way) {
+    case DDP__WAY_WINO:
         return ddp__wino_packed_size(&s);
-    if (p->thin)
+    case DDP__WAY_THIN:
         return ddp__pixels_packed_size(&s);
-    if (p->infer)
+    case DDP__WAY_INFER:
         return p->infer->packed_size(&s);
-    if (p->product)
+    case DDP__WAY_PATCHES:
         return packed_size(p->product, (size_t)p->shape.conv.groups);
-    for (int i = 0; p->phase && i < p->shape.conv.sh * p->shape.conv.sw; i++)
-        if (p->phase[i])
-            size += copies_size(p->phase[i]);
-    return p->phase ? size : packed_size(p, 0);
+    case DDP__WAY_PHASES:
+        return phases_size(p);
+    default:
+        return packed_size(p, 0);
+    }
 }
 
 size_t ddp__cpu_conv_kept(const struct ddp__call *c, const void *plan)
@@ -66,9 +77,7 @@ size_t ddp__cpu_conv_common(const struct ddp__call *c, const void *plan)
     const struct ddp__plan *p = plan;
 
     (void)c;
-    return p->wino && p->pass != DDP__BWD_W
-               ? ddp__shared_pack_size(copies_size(p))
-               : 0;
+    return p->way == DDP__WAY_WINO ? ddp__shared_pack_size(copies_size(p)) : 0;
 }
 
 void ddp__cpu_conv_share(void *plan, void *memory)
@@ -76,7 +85,7 @@ void ddp__cpu_conv_share(void *plan, void *memory)
     ddp__packs_share(&((struct ddp__plan *)plan)->packs, memory);
 }
 
-/* As run_weight_gradient() in conv.c has it. */
+/* As run_dnn_gradient() in conv.c has it. */
 static size_t gradient_size(const struct ddp__plan *p, const struct ddp__dnn *d,
                             bool adds)
 {

@@ -110,6 +110,8 @@ libddp_core_la_SOURCES += \
     %D%/thin_tile.h \
     %D%/turn16.h \
     %D%/v16.h \
+    %D%/way.c \
+    %D%/way.h \
     %D%/wgrad.c \
     %D%/wgrad.h \
     %D%/wgrad_panel.c \

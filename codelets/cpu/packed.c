@@ -132,15 +132,16 @@ static int run_thin(const struct ddp__task *t, struct ddp__plan *p)
 
 bool ddp__packed_has(const struct ddp__plan *p)
 {
-    return p->wino || p->thin || p->infer;
+    return p->way == DDP__WAY_WINO || p->way == DDP__WAY_THIN ||
+           p->way == DDP__WAY_INFER;
 }
 
 int ddp__packed_run(const struct ddp__task *t, struct ddp__plan *p,
                     const float *by, const float *bias)
 {
-    if (p->wino)
+    if (p->way == DDP__WAY_WINO)
         return run_wino(t, p, by, bias);
-    if (p->thin)
+    if (p->way == DDP__WAY_THIN)
         return run_thin(t, p);
     return run_inference(t, p, by, bias);
 }

@@ -269,7 +269,7 @@ int ddp__patch_run(const struct ddp__task *t, struct ddp__plan *p)
     struct room r;
     int rc;
 
-    if (p->product->skinny)
+    if (p->patch.is_skinny)
         return run_skinny(t, p);
     rc = ddp__plan_primitive(p->product, t->n * p->shape.oh * p->shape.ow, &d);
     if (rc < 0)

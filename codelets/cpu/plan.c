@@ -5,25 +5,12 @@
 
 #include <stdlib.h>
 
-#include "amx.h"
 #include "base/error.h"
 #include "cpu.h"
-#include "depthwise.h"
-#include "depthwise_wgrad_rows.h"
-#include "depthwise_train.h"
-#include "depthwise_wgrad.h"
-#include "infer.h"
 #include "onednn_pd.h"
 #include "plan.h"
 #include "rows.h"
-#include "skinny.h"
-#include "thin.h"
-#include "wgrad.h"
-#include "wgrad_thin.h"
-#include "wino_kind.h"
-
-/* Rows of fewer pixels are narrow; wide ones are not made longer than this. */
-enum { NARROW = 8, MOST_PIXELS = 1 << 16 };
+#include "way.h"
 
 /* The layer as it is seen by the forward pass. */
 static void shape_of_call(const struct ddp__call *c, struct ddp__dnn_shape *s)
@@ -178,6 +165,7 @@ static int count_phases(const struct ddp__plan *p)
     return p->phase ? p->shape.conv.sh * p->shape.conv.sw : 0;
 }
 
+/* A primitive computes the layer without them. */
 static void phases_free(struct ddp__plan *p)
 {
     for (int i = 0; i < count_phases(p); i++)
@@ -185,6 +173,7 @@ static void phases_free(struct ddp__plan *p)
             plan_free(p->phase[i]);
     free(p->phase);
     p->phase = NULL;
+    p->way = DDP__WAY_PRIMITIVE;
 }
 
 static void plan_free(struct ddp__plan *p)
@@ -267,118 +256,19 @@ static int phases_new(struct ddp__plan *p)
         rc = phase_new(&p->phase[i], &p->shape, i / k->sw, i % k->sw);
     if (rc)
         phases_free(p);
-    return rc;
-}
-
-/* Where phases are faster than oneDNN's own way. */
-static bool wants_phases(const struct ddp__plan *p)
-{
-    const struct ddp__conv *k = &p->shape.conv;
-
-    return p->pass == DDP__BWD_X && !p->shape.dense && k->groups == 1 &&
-           k->dh == 1 && k->dw == 1 && (k->sh > 1 || k->sw > 1) &&
-           (p->shape.type == DDP_BF16 || k->kh * k->kw == 1);
-}
-
-/* Tiles of 16 pixels of a row suit narrow images badly.  The gap is as wide as
- * the padding, which it replaces. */
-static int gap_of(const struct ddp__plan *p)
-{
-    struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
-    const struct ddp__conv *k = &s.conv;
-    int gap = k->left > k->right ? k->left : k->right;
-
-    if (s.dense || s.type != DDP_BF16 || s.ow >= NARROW || s.n < 2 ||
-        k->kw == 1 || k->sw != 1 || k->dw != 1 || k->groups != 1 ||
-        (p->pass != DDP__FWD && !p->transposed) ||
-        s.n > MOST_PIXELS / (s.w + gap))
-        return 0;
-    return gap > 0 ? gap : 1;
-}
-
-/* libddp's kernel that computes it; NULL: primitives do. */
-static const char *own_name(const struct ddp__plan *p)
-{
-    return p->wino                   ? "Winograd"
-           : p->amx                  ? "AMX"
-           : p->depthwise            ? "depthwise loops"
-           : p->infer                ? p->infer->name
-           : p->depthwise_train      ? "depthwise rows"
-           : p->depthwise_wgrad      ? "depthwise weight gradient"
-           : p->depthwise_wgrad_rows ? "depthwise weight gradient by rows"
-           : p->wgrad                ? "products over pixels"
-           : p->wgrad_thin           ? "products of few channels"
-           : p->skinny               ? "loops for few rows"
-           : p->thin                 ? "products of pixels"
-                                     : NULL;
+    return rc == DDP_ENODEV ? 0 : rc;
 }
 
 /* ---- for calls ---------------------------------------------------------- */
 
-static bool fits_thin(const struct ddp__plan *p)
+static int product_new(struct ddp__plan *p)
 {
-    struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
+    struct ddp__dnn_shape s = ddp__patch_product(&p->patch, p->shape.n);
+    int rc = plan_new(&p->product, &s, p->pass);
 
-    return (p->pass == DDP__FWD || p->transposed) && ddp__thin_fits(&s);
-}
-
-/* Kernels for a weight gradient; pays: as products of patches. */
-static void choose_gradient(struct ddp__plan *p, bool pays)
-{
-    const struct ddp__dnn_shape *s = &p->shape;
-
-    p->depthwise_wgrad = ddp__depthwise_wgrad_fits(s);
-    p->depthwise_wgrad_rows = ddp__depthwise_wgrad_rows_fits(s);
-    p->wgrad_thin = !p->wino && !pays && ddp__wgrad_thin_fits(s);
-    p->amx = !p->wgrad_thin && ddp__amx_fits(s);
-    p->wgrad = !p->wino && !p->amx && !pays && ddp__wgrad_fits(s);
-}
-
-/* libddp's own kernels.  Those for layers of inference would change the bits of
- * training. */
-static void choose_own(struct ddp__plan *p, const struct ddp__call *c,
-                       bool pays)
-{
-    const struct ddp__dnn_shape *s = &p->shape;
-    bool inference = c->op == DDP__OP_CONV_NORM;
-
-    p->wino = !pays && ddp__wino_fits(s) &&
-              (p->pass != DDP__BWD_X || p->transposed) &&
-              (p->pass != DDP__BWD_W || !s->conv.bias);
-    p->depthwise_train = !inference && ddp__depthwise_train_fits(s, p->pass);
-    p->skinny = ddp__skinny_fits(s);
-    p->infer = inference ? ddp__infer_of(s) : NULL;
-    p->thin = !inference && !c->split && !p->skinny && fits_thin(p);
-    if (p->pass == DDP__BWD_W)
-        choose_gradient(p, pays);
-}
-
-/* What computes it; no primitive is made. */
-static int choose_way(struct ddp__plan *p, const struct ddp__call *c)
-{
-    bool pays = ddp__patch_pays(&p->shape);
-    struct ddp__dnn_shape u;
-    int rc = 0;
-
-    choose_own(p, c, pays);
-    if (own_name(p))
-        return 0;
-    if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {
-        p->depthwise = true;
-        return 0;
-    }
-    if (ddp__dnn_is_wrong(&p->shape) || pays) {
-        p->patch = ddp__patch_of(&p->shape);
-        u = ddp__patch_product(&p->patch, p->shape.n);
-        rc = plan_new(&p->product, &u, p->pass);
-        if (!rc)
-            p->product->skinny = p->patch.is_skinny;
-        return rc;
-    }
-    p->gap = gap_of(p);
-    if (wants_phases(p))
-        rc = phases_new(p);
-    return rc == DDP_ENODEV ? 0 : rc;
+    if (!rc && p->patch.is_skinny)
+        p->product->way = DDP__WAY_SKINNY;
+    return rc;
 }
 
 /* What is run for the call's cap is made now. */
@@ -387,16 +277,16 @@ static int make_primitives(struct ddp__plan *p)
     struct ddp__dnn *d;
     int rc = 0;
 
-    if (own_name(p))
+    if (ddp__way_kernel(p))
         return 0;
-    if (p->product)
+    if (p->way == DDP__WAY_PATCHES)
         return make_primitives(p->product);
     for (int i = 0; i < count_phases(p) && !rc; i++)
         if (p->phase[i])
             rc = make_primitives(p->phase[i]);
     if (rc == DDP_ENODEV)
         phases_free(p);
-    else if (rc || p->phase)
+    else if (rc || p->way == DDP__WAY_PHASES)
         return rc;
     return ddp__plan_primitive(p, p->shape.n, &d);
 }
@@ -408,7 +298,7 @@ static enum ddp__dnn_pass pass_of(enum ddp__op op)
                                            : DDP__FWD;
 }
 
-/* The plan of a call, with its way of computing. */
+/* The plan of a call, with its way of computing; no primitive is made. */
 static int plan_of_call(const struct ddp__call *c, struct ddp__plan **out)
 {
     struct ddp__dnn_shape s;
@@ -417,7 +307,12 @@ static int plan_of_call(const struct ddp__call *c, struct ddp__plan **out)
     shape_of_call(c, &s);
     if ((rc = plan_new(out, &s, pass_of(c->op))) < 0)
         return rc;
-    if ((rc = choose_way(*out, c)) < 0)
+    ddp__way_choose(*out, c);
+    if ((*out)->way == DDP__WAY_PATCHES)
+        rc = product_new(*out);
+    else if ((*out)->way == DDP__WAY_PHASES)
+        rc = phases_new(*out);
+    if (rc < 0)
         plan_free(*out);
     return rc;
 }
@@ -426,7 +321,7 @@ static int plan_of_call(const struct ddp__call *c, struct ddp__plan **out)
 static bool may_split(const struct ddp__call *c, const struct ddp__plan *p)
 {
     return c->split && c->cap == 1 && ddp__op_is(c->op, DDP__IS_CONV) &&
-           p->pass == DDP__FWD && !own_name(p) && !p->product && !p->gap;
+           p->pass == DDP__FWD && p->way == DDP__WAY_PRIMITIVE;
 }
 
 int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
@@ -463,14 +358,14 @@ static int list_names(const struct ddp__plan *p,
     char name[DDP__DNN_NAME];
     int rc = 0;
 
-    if (own_name(p))
-        return each(own_name(p), arg);
-    if (p->product)
+    if (ddp__way_kernel(p))
+        return each(ddp__way_kernel(p), arg);
+    if (p->way == DDP__WAY_PATCHES)
         return list_names(p->product, each, arg);
     for (int i = 0; i < count_phases(p) && !rc; i++)
         if (p->phase[i])
             rc = list_names(p->phase[i], each, arg);
-    if (p->phase)
+    if (p->way == DDP__WAY_PHASES)
         return rc;
     rc = ddp__dnn_find(&s, p->transposed ? DDP__FWD : p->pass, p->transposed,
                        name);

@@ -25,6 +25,32 @@ struct ddp__taps {
     int y, x, step_y, step_x, height, width;
 };
 
+/* How a plan computes, and the fields of the plan that only this way uses. */
+enum ddp__way {
+    /* oneDNN's primitives */
+    DDP__WAY_PRIMITIVE,
+    DDP__WAY_ROWS,    /* for parts of one image: rows, parts */
+    DDP__WAY_STRIP,   /* for one image of all samples: gap */
+    DDP__WAY_PHASES,  /* one a phase: phase */
+    DDP__WAY_PATCHES, /* for a dense layer: patch, product */
+    /* libddp's kernels: any pass */
+    DDP__WAY_SKINNY,
+    DDP__WAY_DEPTHWISE,
+    /* forward and data gradient */
+    DDP__WAY_WINO,
+    DDP__WAY_THIN,
+    DDP__WAY_INFER, /* infer */
+    DDP__WAY_DEPTHWISE_TRAIN,
+    /* weight gradient */
+    DDP__WAY_WINO_WGRAD,
+    DDP__WAY_AMX,
+    DDP__WAY_WGRAD,
+    DDP__WAY_WGRAD_THIN,
+    DDP__WAY_DEPTHWISE_WGRAD,
+    DDP__WAY_DEPTHWISE_WGRAD_ROWS,
+    DDP__WAYS
+};
+
 /* What a call keeps.  The list of variants only grows.
  *
  * The data gradient of a layer with strides falls into phases: the pixels
@@ -35,11 +61,8 @@ struct ddp__plan {
     struct ddp__dnn_shape shape; /* of the layer; n is the call's cap */
     enum ddp__dnn_pass pass;
     bool transposed; /* the data gradient as a forward pass */
-    /* libddp's kernels instead of primitives */
-    bool wino, amx, wgrad, wgrad_thin, depthwise, depthwise_train;
-    bool depthwise_wgrad, depthwise_wgrad_rows, skinny, thin;
-    const struct ddp__infer *infer; /* NULL: none */
-    size_t weights;                 /* elements */
+    enum ddp__way way;
+    size_t weights; /* elements */
     pthread_mutex_t lock;
     struct ddp__variant *variant; /* owned */
     struct ddp__packs packs;
@@ -49,8 +72,9 @@ struct ddp__plan {
     struct ddp__plan *product; /* owned; of patches, for each group */
     struct ddp__patch patch;
     struct ddp__rows *rows; /* owned; of one image */
-    int parts;              /* of rows; 0: it is computed at once */
-    int gap; /* > 0: all samples side by side in one image, so far apart */
+    int parts;              /* of rows */
+    int gap;                /* pixels between images that are side by side */
+    const struct ddp__infer *infer;
 };
 
 /* dx of a layer of stride 1 is a forward pass over dy with the filters turned

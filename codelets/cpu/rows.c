@@ -95,6 +95,8 @@ int ddp__rows_new(struct ddp__plan *p)
         rc = make_part(p, p->parts, parts);
     if (rc < 0)
         ddp__rows_free(p);
+    else
+        p->way = DDP__WAY_ROWS;
     return rc == DDP_ENODEV ? 0 : rc;
 }
 

@@ -8,7 +8,7 @@
 #include "plan.h"
 
 /* Make the parts of a forward pass, and their primitives, where there is work
- * for more than one; p->parts is 0 where not. */
+ * for more than one: the plan's way is by rows then. */
 int ddp__rows_new(struct ddp__plan *p);
 void ddp__rows_free(struct ddp__plan *p);
 

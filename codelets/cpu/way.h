@@ -1,0 +1,15 @@
+/* way.h - how a convolution or dense layer is computed
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CPU_WAY_H
+#define DDP_CPU_WAY_H
+
+#include "plan.h"
+
+/* Set the way of a new plan of c, and its patch, gap or infer. */
+void ddp__way_choose(struct ddp__plan *p, const struct ddp__call *c);
+
+/* The name of libddp's kernel that computes all of it; NULL: primitives do. */
+const char *ddp__way_kernel(const struct ddp__plan *p);
+
+#endif
