@@ -21,8 +21,10 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/oracle.h \
     %D%/ranks_check.h \
     %D%/ranks_fork.h \
+    %D%/small_net.h \
     %D%/torch_part.c \
-    %D%/torch_part.h
+    %D%/torch_part.h \
+    %D%/watch_layer.h
 
 LDADD = %D%/libcheck.la libddp_core.la
 
@@ -193,8 +195,10 @@ check_PROGRAMS += \
     %D%/test_pillow \
     %D%/test_policy \
     %D%/test_printable \
+    %D%/test_pullback \
     %D%/test_ranks \
     %D%/test_ref \
+    %D%/test_requests \
     %D%/test_roof \
     %D%/test_safetensors \
     %D%/test_scale \
@@ -204,6 +208,7 @@ check_PROGRAMS += \
     %D%/test_share \
     %D%/test_shared_pack \
     %D%/test_sinks \
+    %D%/test_slice \
     %D%/test_split \
     %D%/test_starpu_env \
     %D%/test_start \
