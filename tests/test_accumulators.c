@@ -18,8 +18,8 @@
 #include "defaults.h"
 #include "engine/footprint.h"
 #include "engine/lanes.h"
-#include "runtime/buffer.h"
 #include "runtime/context.h"
+#include "runtime/pool.h"
 #include "tap.h"
 
 enum { IN = 1536, OUT = 1024, STEPS = 2 };

@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <starpu.h>
 #include "base/philox.h"
-#include "runtime/buffer.h"
 #include "runtime/context.h"
 #include "runtime/place.h"
+#include "runtime/pool.h"
 #include "defaults.h"
 #include "tap.h"
 

@@ -8,8 +8,6 @@
 
 #include <starpu.h>
 
-struct ddp__topology;
-
 enum { DDP__MAIN_MEMORY = STARPU_MAIN_RAM };
 
 /* A handle and what identifies its contents: version counts the writes that
@@ -58,22 +56,5 @@ void ddp__handle_drop_missing(struct ddp__handle *b);
 /* Fail for want of memory for a buffer of this size. */
 int ddp__buffer_fail(size_t size);
 int ddp__device_buffer_fail(size_t size);
-
-/* Host memory out of a pool that keeps what is freed: a step asks for the
- * same sizes again and again, and fresh pages are slow. */
-void *ddp__pool_alloc(size_t size);
-size_t ddp__pool_size(size_t size); /* bytes that so many take on a device */
-size_t ddp__main_size(size_t size); /* and in main memory */
-void ddp__pool_free(void *p, size_t size);
-/* Pin the buffers of tasks in main memory, for devices that fetch them; NULL:
- * no more.  Called while there are no such buffers. */
-void ddp__pool_pin(int (*pin)(void *p, size_t size), void (*unpin)(void *p));
-
-/* On a machine of several NUMA nodes, give what is freed to threads of the node
- * that it is on (t: not owned; NULL: to all, while no task runs). */
-void ddp__pool_nodes(const struct ddp__topology *t);
-void ddp__pool_trim(void);     /* give back what is free */
-size_t ddp__pool_in_use(void); /* bytes */
-size_t ddp__pool_peak(void);   /* most bytes in use at a time */
 
 #endif

@@ -25,6 +25,7 @@
 #include "runtime/nodes.h"
 #include "runtime/task_group.h"
 #include "runtime/place.h"
+#include "runtime/pool.h"
 #include "runtime/profile.h"
 #include "runtime/share.h"
 #include "runtime/scheduler.h"

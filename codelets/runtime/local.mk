@@ -64,6 +64,8 @@ CODELETS_SOURCES += \
     %D%/owners.h \
     %D%/place.c \
     %D%/place.h \
+    %D%/pool.c \
+    %D%/pool.h \
     %D%/profile.c \
     %D%/profile.h \
     %D%/queries.c \

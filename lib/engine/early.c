@@ -20,6 +20,7 @@
 #include "engine/update.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
+#include "runtime/pool.h"
 #include "runtime/undo.h"
 
 /* ---- making ------------------------------------------------------------- */

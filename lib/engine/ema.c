@@ -15,6 +15,7 @@
 #include "graph/param_values.h"
 #include "graph/params_bind.h"
 #include "runtime/devices.h"
+#include "runtime/pool.h"
 
 /* ---- making ------------------------------------------------------------- */
 

@@ -24,6 +24,7 @@
 #include "runtime/cost.h"
 #include "runtime/devices.h"
 #include "runtime/nodes.h"
+#include "runtime/pool.h"
 #include "runtime/trace.h"
 
 /* Number the inputs, and note which buckets get a gradient. */

@@ -25,6 +25,7 @@
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/lanes.h"
+#include "runtime/pool.h"
 
 /* A sub-batch's way through memory. */
 struct path {

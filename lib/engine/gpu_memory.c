@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "engine/gpu_memory.h"
-#include "runtime/buffer.h"
+#include "runtime/pool.h"
 
 /* StarPU has buffers of up to SMALL bytes in chunks, of which they take whole
  * blocks. */

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/reduce.h"
 #include "engine/replay_sums.h"
+#include "runtime/pool.h"
 
 void ddp__replay_take(struct ddp__replay_gpu *g, size_t size)
 {

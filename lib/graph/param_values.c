@@ -13,6 +13,7 @@
 #include "graph/param_init.h"
 #include "graph/param_values.h"
 #include "graph/params_bind.h"
+#include "runtime/pool.h"
 
 /* ---- initial values ----------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 #include "graph/param_values.h"
 #include "graph/params.h"
 #include "graph/params_bind.h"
+#include "runtime/pool.h"
 
 /* Gradients of a bucket are merged and its weights updated by one task each:
  * large enough to be worth one, small enough to overlap with backward. */

@@ -21,6 +21,7 @@
 #include "engine/footprint.h"
 #include "engine/replay.h"
 #include "runtime/devices.h"
+#include "runtime/pool.h"
 #include "train/memory.h"
 #include "train/trainer.h"
 

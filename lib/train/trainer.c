@@ -13,6 +13,7 @@
 #include "engine/near.h"
 #include "graph/param_values.h"
 #include "runtime/devices.h"
+#include "runtime/pool.h"
 #include "runtime/trace.h"
 #include "train/agree.h"
 #include "train/checkpoints.h"
