@@ -9,6 +9,7 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/check.c \
     %D%/check.h \
     %D%/copy_layer.h \
+    %D%/custom_data.h \
     %D%/fuzz.c \
     %D%/fuzz.h \
     %D%/judge.c \

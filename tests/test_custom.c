@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/context.h"
-#include "defaults.h"
-#include "number.h"
+#include "custom_data.h"
 #include "tap.h"
 
 static ddp_t *ddp;
@@ -46,13 +45,6 @@ static int curve_params(const ddp_layer_t *l, struct ddp_param p[])
     p[0] = (struct ddp_param){"scale", DDP_WEIGHT, 1, {c}, .fill = 1};
     p[1] = (struct ddp_param){"bend", DDP_WEIGHT, 1, {c}, .bound = 0.5f};
     return 2;
-}
-
-static size_t length(const struct ddp_kernel_args *a, int i)
-{
-    struct ddp_shape s = a->buf[i].shape;
-
-    return (size_t)a->n * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
 static int curve_run(const struct ddp_kernel_args *a)
@@ -142,10 +134,6 @@ static ddp_layer_t *curve_new(int channels, int *freed)
 
 /* ---- its gradients ------------------------------------------------------ */
 
-enum { N = 6, H = 5, W = 4, C = 3, OUT = 4 };
-static const struct ddp_shape in = {H, W, C};
-enum { X_LEN = N * H * W * C, Y_LEN = N * OUT };
-
 static ddp_chain_t *curved(int *freed)
 {
     return ddp_chain_new(ddp_conv_new(C, 5, 3, NULL), curve_new(5, freed),
@@ -233,37 +221,6 @@ static void test_slopes(void)
 }
 
 /* ---- accumulation ------------------------------------------------------- */
-
-static int get(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
-{
-    float *x = s->x;
-
-    (void)arg;
-    (void)key;
-    for (int k = 0; k < H * W * C; k++)
-        x[k] = number((uint32_t)(1 + i * H * W * C + k));
-    s->label = (int32_t)(i % OUT);
-    return 0;
-}
-
-static ddp_dataset_t *samples(int64_t count)
-{
-    return ddp_dataset_callback(&(struct ddp_source){.count = count,
-                                                     .shape = in,
-                                                     .type = DDP_F32,
-                                                     .classes = OUT,
-                                                     .get = get});
-}
-
-static const struct ddp_train_config training = {
-    TRAIN_DEFAULTS,
-    .loss = DDP_LOGIT_CROSS_ENTROPY,
-    .optimizer = {.kind = DDP_MOMENTUM, .lr = 0.1f, .momentum = 0.9f},
-    .sub_batch = 2,
-    .batch = N,
-    .lanes = 2,
-    .seed = 5,
-};
 
 /* One lane that adds up three sub-batches has the gradient of all samples. */
 static void test_accumulation(void)
