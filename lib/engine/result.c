@@ -58,6 +58,9 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
 {
     int rc;
 
+    if (number >= e->submitted) /* it would wait for ever */
+        return ddp__fail(DDP_EINVAL, "step %lld was not submitted",
+                         (long long)number);
     ddp__lock_acquire(&e->lock);
     while (e->finished <= number)
         ddp__lock_wait(&e->lock);

@@ -21,7 +21,7 @@ struct ddp__result {
 
 struct ddp__engine;
 
-/* Wait until step `number` (of those submitted) is done. */
+/* Wait until step `number` is done; DDP_EINVAL: it was not submitted. */
 int ddp__engine_wait(struct ddp__engine *e, int64_t number,
                      struct ddp__result *r);
 int ddp__engine_wait_all(struct ddp__engine *e);
