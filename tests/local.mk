@@ -12,6 +12,7 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/custom_data.h \
     %D%/fuzz.c \
     %D%/fuzz.h \
+    %D%/huge_loss.h \
     %D%/judge.c \
     %D%/judge.h \
     %D%/number.h \

@@ -11,6 +11,7 @@
 
 #include "copy_layer.h"
 #include "ddp.h"
+#include "huge_loss.h"
 #include "ranks_fork.h"
 #include "scratch.h"
 
@@ -31,6 +32,7 @@ static const struct row {
     bool clipped;             /* the step needs the norm of all gradients */
     bool spot; /* few gradients are not finite: one rank has their sums */
     bool even; /* buckets that two ranks divide into halves */
+    bool huge; /* a sum overflows when it is rounded */
     int skips; /* steps that are not applied, of 6 */
     double mixup;
 } row[] = {
@@ -55,6 +57,8 @@ static const struct row {
      .even = true},
     {"batch norm over all", .lanes = 12, .sync_bn = true},
     {"sums in bf16", .lanes = 12, .wire = DDP_BF16},
+    {"a sum that bf16 cannot hold", .lanes = 12, .wire = DDP_BF16, .huge = true,
+     .skips = 2},
     {"a slow kernel before the sum", .lanes = 12, .slow = true},
     {"gradients of one class that are not finite", .lanes = 12, .spot = true,
      .skips = 2},
@@ -96,6 +100,10 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
     s->label = (int32_t)(index % CLASSES);
     if (r->spot)
         s->label = index == BAD ? CLASSES - 1 : s->label % (CLASSES - 1);
+    if (r->huge) /* in lanes 0 and 8, which are merged last */
+        s->label = index == 0 ? HUGE_FIRST : index == 16 ? HUGE_SECOND : 0;
+    if (r->huge && s->label) /* that of the bias alone */
+        memset(x, 0, sizeof(*x) * SIDE * SIDE * CHANNELS);
     return 0;
 }
 
@@ -163,7 +171,7 @@ static ddp_chain_t *network(const struct row *r)
         return even_network();
     if (r->slow)
         return slow_network();
-    if (r->spot)
+    if (r->spot || r->huge)
         return ddp_chain_new(
             ddp_flatten_new(),
             ddp_dense_new(SIDE * SIDE * CHANNELS, CLASSES, NULL), DDP_END);
@@ -190,6 +198,11 @@ static struct ddp_train_config config(const struct row *r)
     if (r->spot) {
         cfg.loss = DDP_CUSTOM_LOSS;
         cfg.loss_fn = spot_loss;
+    }
+    if (r->huge) {
+        cfg.loss = DDP_CUSTOM_LOSS;
+        cfg.loss_fn = huge_loss;
+        cfg.order = DDP_IN_ORDER;
     }
     cfg.batch = BATCH;
     cfg.sub_batch = SUB;

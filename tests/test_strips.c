@@ -13,29 +13,12 @@
 
 #include "base/philox.h"
 #include "defaults.h"
+#include "huge_loss.h"
 #include "scratch.h"
 #include "tap.h"
 
 /* The layer has 4,423,680 weights; strips begin at 4,194,304. */
 enum { IN = 432, HIDDEN = 10240, CLASSES = 5, COUNT = 44 };
-
-/* arg: the sample whose gradient is not finite, or -1. */
-static int vector(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
-{
-    float *x = s->x;
-
-    (void)key;
-    s->label = (int32_t)(index % CLASSES);
-    for (int i = 0; i < IN; i++)
-        x[i] =
-            (float)(ddp__philox(7, (uint64_t)index, (uint64_t)i).v[0] % 1000) /
-            1000;
-    if (index == *(const int *)arg) {
-        x[0] = 3e38f; /* the loss is finite, its gradient is not */
-        s->weight = 1000;
-    }
-    return 0;
-}
 
 struct setting {
     const char *sched, *ncpu;
@@ -46,8 +29,39 @@ struct setting {
     int batch;           /* 0: 22 */
     enum ddp_dtype wire; /* of gradients between ranks, and so of sums */
     bool biases;         /* have a rate of their own */
+    bool huge;           /* a sum overflows when it is rounded; bad is >= 0 */
     const char *trace;   /* of a step: a file, or NULL */
 };
+
+static int vector(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    const struct setting *of = arg;
+    float *x = s->x;
+
+    (void)key;
+    s->label = (int32_t)(index % CLASSES);
+    for (int i = 0; i < IN; i++)
+        x[i] =
+            (float)(ddp__philox(7, (uint64_t)index, (uint64_t)i).v[0] % 1000) /
+            1000;
+    if (index == of->bad && !of->huge) {
+        x[0] = 3e38f; /* the loss is finite, its gradient is not */
+        s->weight = 1000;
+    }
+    return 0;
+}
+
+/* Samples of the first and of the last lane, whose sums are merged last; that
+ * of their bias alone is huge. */
+static int huge_vector(void *arg, int64_t index, uint64_t key,
+                       struct ddp_sample *s)
+{
+    vector(arg, index, key, s);
+    s->label = index == 0 ? HUGE_FIRST : index == 16 ? HUGE_SECOND : 0;
+    if (s->label)
+        memset(s->x, 0, IN * sizeof(float));
+    return 0;
+}
 
 struct result {
     uint32_t crc;
@@ -74,14 +88,13 @@ static ddp_chain_t *mlp(int hidden)
 static struct result train_on(ddp_t *ddp, const struct setting *s)
 {
     struct result r = {0};
-    int bad = s->bad;
     ddp_dataset_t *d = ddp_dataset_callback(&(struct ddp_source){
         .count = COUNT,
         .shape = {1, 1, IN},
         .type = DDP_F32,
         .classes = CLASSES,
-        .get = vector,
-        .arg = &bad,
+        .get = s->huge ? huge_vector : vector,
+        .arg = (void *)s,
     });
     const struct ddp_param_group biases = {"*.bias", 0.5f, -1};
     ddp_chain_t *c = mlp(s->hidden);
@@ -90,6 +103,8 @@ static struct result train_on(ddp_t *ddp, const struct setting *s)
         &(struct ddp_train_config){
             TRAIN_DEFAULTS, .optimizer = s->optimizer, .sub_batch = 4,
             .batch = s->batch ? s->batch : 22, .lanes = 5, .wire = s->wire,
+            .loss = s->huge ? DDP_CUSTOM_LOSS : DDP_LOGIT_CROSS_ENTROPY,
+            .loss_fn = huge_loss, .order = s->huge ? DDP_IN_ORDER : 0,
             .epochs = 2, .seed = 3, .ema_decay = s->ema, .on_step = add_norm,
             .arg = &r, .groups = s->biases ? &biases : NULL,
             .group_count = s->biases, .trace = s->trace, .trace_first = 1});
@@ -208,6 +223,9 @@ static void test_usual(struct setting s)
     test_same("a usual layer that is not finite", s);
     s.wire = DDP_BF16;
     test_same("rounded to bf16", s);
+    s.huge = true;
+    test_same("rounded to bf16, which cannot hold it", s);
+    s.huge = false;
     s.wire = DDP_F32;
     s.batch = 4;
     test_same("with a sub-batch a step", s);
