@@ -446,14 +446,14 @@ void check_set(struct check_tensor *t, size_t i, double value)
     }
 }
 
-/* In low .. high, in steps of 1 / 1024: sums with small powers of two are
- * exact, which finite differences like. */
+/* In low .. high: a number with the 24 bits of f32, whose products are rounded,
+ * or in steps of 1 / 1024. */
 static double draw(struct check *k, double low, double high)
 {
     struct ddp__philox r = ddp__philox(20, 0, k->drawn++);
     double v = low + (high - low) * ddp__uniform(r.v[0]);
 
-    return rint(v * 1024) / 1024;
+    return k->coarse ? rint(v * 1024) / 1024 : v;
 }
 
 static double draw_x(struct check *k)

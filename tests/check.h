@@ -125,6 +125,8 @@ struct check {
     enum ddp_dtype dtype;
     struct check_tensor tensor[ROLE_COUNT];
     uint64_t drawn; /* random numbers so far */
+    bool coarse; /* these are multiples of 1 / 1024: sums with small powers of
+                    two are exact, which finite differences like */
 };
 
 /* Tensors of a row, and their contents: the same ones for the same row.  NULL

@@ -365,6 +365,7 @@ static void test_ref(const struct check_row *row)
         return;
     if (!(k = check_new(row, DDP_F32)))
         bail_out("out of memory");
+    k->coarse = true;
     check_fill(k);
     avoid_kinks(k);
     forward = check_call(k, kind->op[0]);
