@@ -60,13 +60,19 @@ static void flip_taps(const struct ddp__plan *p, const float *w, float *to)
             memcpy(to, w + turned_tap(p, at) * c, c * sizeof(*w));
 }
 
-static void pack_flipped(const struct pack_source *f, void *to)
+static void pack_taps(const struct pack_source *f, void *to, int part)
 {
     const struct ddp__plan *p = f->plan;
-    size_t all = (size_t)(p->taps.height * p->taps.width);
+    const struct ddp__conv *k = &p->shape.conv;
+    int taps = p->shape.dense ? 1 : k->kh * k->kw;
+    bool flips = ddp__plan_flips(p);
+    size_t all =
+        flips ? (size_t)(p->taps.height * p->taps.width) : (size_t)taps;
 
-    for (int at = 0; at < p->shape.conv.kh * p->shape.conv.kw; at++)
-        ddp__dnn_pack_tap(f->dnn, f->w, all, turned_tap(p, at), to, (size_t)at);
+    for (int at = 0; at < taps; at++)
+        ddp__dnn_pack_tap(f->dnn, f->w, all,
+                          flips ? turned_tap(p, at) : (size_t)at, to,
+                          (size_t)at, part);
 }
 
 static int pack_for_primitive(const void *arg, void *to, int part)
@@ -77,9 +83,8 @@ static int pack_for_primitive(const void *arg, void *to, int part)
     const float *w = f->w;
     char *scratch;
 
-    (void)part; /* there is one */
-    if (ddp__plan_flips(p) && ddp__dnn_packs_taps(f->dnn)) {
-        pack_flipped(f, to);
+    if (ddp__dnn_packs_taps(f->dnn)) {
+        pack_taps(f, to, part);
         return 0;
     }
     if (!(scratch = ddp__scratch(
@@ -98,6 +103,7 @@ static int pack_for_primitive(const void *arg, void *to, int part)
 int ddp__conv_weights(const struct ddp__task *t, struct ddp__plan *p,
                       const struct ddp__dnn *d, struct ddp__pack **k, void **w)
 {
+    struct pack_source from = {p, d, t->data[WEIGHT]};
     int rc;
 
     *k = NULL;
@@ -105,9 +111,9 @@ int ddp__conv_weights(const struct ddp__task *t, struct ddp__plan *p,
     if (!p->transposed && ddp__dnn_is_plain(d))
         return 0;
     rc = ddp__pack_get(&p->packs, k, d, t->id[WEIGHT], t->version[WEIGHT],
-                       &(struct ddp__packing){pack_for_primitive,
-                                              &(struct pack_source){p, d, *w},
-                                              1, ddp__dnn_packed_size(d), 0});
+                       &(struct ddp__packing){pack_for_primitive, &from,
+                                              ddp__dnn_parts(d),
+                                              ddp__dnn_packed_size(d), 0});
     if (!rc)
         *w = (*k)->data;
     return rc;

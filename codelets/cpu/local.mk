@@ -77,8 +77,8 @@ libddp_core_la_SOURCES += \
     %D%/onednn.h \
     %D%/onednn_library.c \
     %D%/onednn_library.h \
-    %D%/onednn_pairs.c \
-    %D%/onednn_pairs.h \
+    %D%/onednn_blocks.c \
+    %D%/onednn_blocks.h \
     %D%/onednn_pd.c \
     %D%/onednn_pd.h \
     %D%/onednn_room.c \

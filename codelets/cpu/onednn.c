@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "onednn_library.h"
-#include "onednn_pairs.h"
+#include "onednn_blocks.h"
 #include "onednn_pd.h"
 #include "onednn_room.h"
 
@@ -32,7 +32,7 @@ struct ddp__dnn {
     enum ddp__dnn_pass pass;
     dnnl_primitive_desc_t pd, reorder_pd; /* owned, as what follows */
     dnnl_primitive_t prim, reorder;       /* NULL: not by oneDNN */
-    struct ddp__pairs pairs;              /* instead of a reorder */
+    struct ddp__blocks blocks;            /* instead of a reorder */
     _Atomic(struct operands *) *kept;     /* owned: prim's and reorder's */
     size_t scratch, packed_size;
 };
@@ -85,7 +85,7 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain,
     dnnl_status_t st;
     size_t need;
 
-    if (same_layout(packed, plain) || d->pairs.block)
+    if (same_layout(packed, plain) || d->blocks.block)
         return dnnl_success;
     if ((st = ddp__dnn_attr(&attr, false, DDP_IDENTITY)))
         return st;
@@ -156,7 +156,7 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
             d->scratch = md_bytes(query_md(d->pd, dnnl_query_scratchpad_md));
             d->packed_size = md_bytes(packed_md(d));
             if (pass == DDP__FWD || (pass == DDP__BWD_X && s->dense))
-                d->pairs = ddp__pairs_of(s, packed_md(d), transposed);
+                d->blocks = ddp__blocks_of(s, packed_md(d), transposed);
             st = reorder_new(d, REF(plain), engine);
         }
         ddp__md_free(&plain);
@@ -199,7 +199,7 @@ size_t ddp__dnn_packed_size(const struct ddp__dnn *d)
 
 bool ddp__dnn_is_plain(const struct ddp__dnn *d)
 {
-    return !d->reorder && !d->pairs.block;
+    return !d->reorder && !d->blocks.block;
 }
 
 bool ddp__dnn_same_packed(const struct ddp__dnn *a, const struct ddp__dnn *b)
@@ -312,22 +312,28 @@ static int run_reorder(const struct ddp__dnn *d, const void *from, void *to,
 int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
                   void *scratch)
 {
-    if (!d->pairs.block)
+    if (!d->blocks.block)
         return run_reorder(d, from, to, scratch);
-    for (size_t i = 0; i < d->pairs.taps; i++)
-        ddp__pairs_pack(&d->pairs, from, d->pairs.taps, i, to, i);
+    for (int part = 0; part < ddp__dnn_parts(d); part++)
+        for (size_t i = 0; i < d->blocks.taps; i++)
+            ddp__blocks_pack(&d->blocks, from, d->blocks.taps, i, to, i, part);
     return 0;
 }
 
 bool ddp__dnn_packs_taps(const struct ddp__dnn *d)
 {
-    return d->pairs.block > 0;
+    return d->blocks.block > 0;
+}
+
+int ddp__dnn_parts(const struct ddp__dnn *d)
+{
+    return d->blocks.block ? ddp__blocks_parts(&d->blocks) : 1;
 }
 
 void ddp__dnn_pack_tap(const struct ddp__dnn *d, const float *from, size_t taps,
-                       size_t tap, void *to, size_t at)
+                       size_t tap, void *to, size_t at, int part)
 {
-    ddp__pairs_pack(&d->pairs, from, taps, tap, to, at);
+    ddp__blocks_pack(&d->blocks, from, taps, tap, to, at, part);
 }
 
 /* Three lists of arguments, since oneDNN has other names for each pass.  The

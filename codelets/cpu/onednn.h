@@ -44,11 +44,14 @@ bool ddp__dnn_same_packed(const struct ddp__dnn *a, const struct ddp__dnn *b);
 int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
                   void *scratch);
 
-/* Whether one tap of plain filters of `taps` can become tap `at` of the packed
- * ones, and doing so. */
+/* Whether one tap of plain filters of `taps` can become tap `at` of a part of
+ * the packed ones, and doing so. */
 bool ddp__dnn_packs_taps(const struct ddp__dnn *d);
 void ddp__dnn_pack_tap(const struct ddp__dnn *d, const float *from, size_t taps,
-                       size_t tap, void *to, size_t at);
+                       size_t tap, void *to, size_t at, int part);
+
+/* In how many parts; 1: all at once, by ddp__dnn_pack(). */
+int ddp__dnn_parts(const struct ddp__dnn *d);
 
 /* w is packed; bias may be NULL where there is none.
  *     DDP__FWD      x, w, bias -> y
