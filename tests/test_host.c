@@ -69,15 +69,16 @@ static int hook(bool backward)
 }
 
 /* The second and the third have the sizes that are computed by Winograd's
- * method. */
+ * method, the fourth by products, forward and back, of packed weights. */
 static ddp_chain_t *network(void)
 {
     copy_hook = hook;
     return ddp_chain_new(ddp_conv_new(3, 16, 3, NULL), ddp_relu_new(),
                          ddp_conv_new(16, 16, 3, NULL), ddp_relu_new(),
                          ddp_conv_new(16, 32, 3, NULL), ddp_relu_new(),
+                         ddp_conv_new(32, 48, 1, NULL), ddp_relu_new(),
                          ddp_flatten_new(), copy_layer_new(),
-                         ddp_dense_new(32 * 6 * 6, CLASSES, NULL), DDP_END);
+                         ddp_dense_new(48 * 6 * 6, CLASSES, NULL), DDP_END);
 }
 
 static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
@@ -92,15 +93,24 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
     return 0;
 }
 
-/* A number that no key has: the first and every 144th of 2304 are in it. */
+/* A number that no key has: the first and every 144th of 2304, or every 96th of
+ * 1536, are in it. */
 static int set_one(void)
 {
-    enum { LEN = 16 * 16 * 9, AT = 7 };
-    float w[LEN];
-    int rc = ddp_chain_get(chain, "2.weight", w, LEN);
+    static const struct {
+        const char *name;
+        size_t len;
+    } of[] = {{"2.weight", 16 * 16 * 9}, {"6.weight", 48 * 32}};
+    enum { AT = 7 };
+    float w[16 * 16 * 9];
+    int rc = 0;
 
-    w[AT] += 0.5f;
-    return rc < 0 ? rc : ddp_chain_set(chain, "2.weight", w, LEN);
+    for (int i = 0; i < 2 && rc >= 0; i++)
+        if ((rc = ddp_chain_get(chain, of[i].name, w, of[i].len)) >= 0) {
+            w[AT] += 0.5f;
+            rc = ddp_chain_set(chain, of[i].name, w, of[i].len);
+        }
+    return rc;
 }
 
 /* ---- a run -------------------------------------------------------------- */

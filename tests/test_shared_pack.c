@@ -206,6 +206,60 @@ static void test_keys(void)
     ok(ddp__shared_pack_key(5, w, 1) != 0, "few weights");
 }
 
+/* ---- layouts ------------------------------------------------------------ */
+
+static struct ddp__dnn *layer(int outputs)
+{
+    struct ddp__dnn_shape s = {.type = DDP_F32,
+                               .n = 1,
+                               .h = 8,
+                               .w = 8,
+                               .c = 16,
+                               .oh = 8,
+                               .ow = 8,
+                               .o = outputs,
+                               .conv = {1, 1, 1, 1, 1, 1, .groups = 1}};
+    struct ddp__dnn *d;
+
+    if (ddp__dnn_new(&d, &s, DDP__FWD, false) < 0)
+        bail_out("%s", ddp_errmsg());
+    return d;
+}
+
+/* Whether a copy in this layout is the one that processes share. */
+static bool is_shared(struct ddp__packs *p, const struct ddp__dnn *layout,
+                      int value)
+{
+    struct work w = {value, NOBODY};
+    struct ddp__pack *k;
+    bool shared;
+
+    if (ddp__pack_get(p, &k, layout, 1, 1,
+                      &(struct ddp__packing){fill, &w, PARTS,
+                                             PARTS * sizeof(int), 300}) < 0)
+        bail_out("%s", ddp_errmsg());
+    shared = k->data == ddp__shared_pack_data(pack());
+    ok(((int *)k->data)[PARTS - 1] == value,
+       "a copy has what it was asked for");
+    ddp__pack_put(p, k);
+    return shared;
+}
+
+static void test_layouts(void)
+{
+    struct ddp__dnn *d = layer(32), *other = layer(64);
+    struct ddp__packs p;
+
+    memset(memory, 0, sizeof(*memory));
+    ddp__packs_init(&p);
+    ddp__packs_share(&p, pack(), d);
+    ok(is_shared(&p, d, 5), "copies in one layout are shared");
+    ok(!is_shared(&p, other, 6), "those in another are not");
+    ddp__packs_free(&p);
+    ddp__dnn_free(d);
+    ddp__dnn_free(other);
+}
+
 int main(void)
 {
     alarm(60); /* nobody may wait for a process that has ended */
@@ -215,6 +269,7 @@ int main(void)
     test_versions();
     test_deaths();
     test_keys();
+    test_layouts();
     return done_testing();
 }
 #endif

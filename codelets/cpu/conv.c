@@ -110,10 +110,10 @@ int ddp__conv_weights(const struct ddp__task *t, struct ddp__plan *p,
     *w = t->data[WEIGHT];
     if (!p->transposed && ddp__dnn_is_plain(d))
         return 0;
-    rc = ddp__pack_get(&p->packs, k, d, t->id[WEIGHT], t->version[WEIGHT],
-                       &(struct ddp__packing){pack_for_primitive, &from,
-                                              ddp__dnn_parts(d),
-                                              ddp__dnn_packed_size(d), 0});
+    rc = ddp__pack_get(
+        &p->packs, k, d, t->id[WEIGHT], t->version[WEIGHT],
+        &(struct ddp__packing){pack_for_primitive, &from, ddp__dnn_parts(d),
+                               ddp__dnn_packed_size(d), ddp__packed_key(t, p)});
     if (!rc)
         *w = (*k)->data;
     return rc;

@@ -72,17 +72,24 @@ size_t ddp__cpu_conv_kept(const struct ddp__call *c, const void *plan)
     return copies_size(p) + folds * sizeof(float);
 }
 
+/* Phases and groups have several copies, and the weights of inference are of
+ * one process. */
 size_t ddp__cpu_conv_common(const struct ddp__call *c, const void *plan)
 {
     const struct ddp__plan *p = plan;
+    bool own = p->way == DDP__WAY_PHASES || p->way == DDP__WAY_PATCHES ||
+               p->way == DDP__WAY_INFER || c->op == DDP__OP_CONV_NORM;
+    size_t size = own ? 0 : copies_size(p);
 
-    (void)c;
-    return p->way == DDP__WAY_WINO ? ddp__shared_pack_size(copies_size(p)) : 0;
+    return size ? ddp__shared_pack_size(size) : 0;
 }
 
 void ddp__cpu_conv_share(void *plan, void *memory)
 {
-    ddp__packs_share(&((struct ddp__plan *)plan)->packs, memory);
+    struct ddp__plan *p = plan;
+    const struct ddp__variant *v = variant_of(p);
+
+    ddp__packs_share(&p->packs, memory, v ? v->dnn : NULL);
 }
 
 /* As run_dnn_gradient() in conv.c has it. */

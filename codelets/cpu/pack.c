@@ -63,9 +63,11 @@ void ddp__packs_free(struct ddp__packs *p)
     pthread_mutex_destroy(&p->lock);
 }
 
-void ddp__packs_share(struct ddp__packs *p, struct ddp__shared_pack *s)
+void ddp__packs_share(struct ddp__packs *p, struct ddp__shared_pack *s,
+                      const struct ddp__dnn *layout)
 {
     p->shared = s;
+    p->common.layout = layout;
     p->common.data = ddp__shared_pack_data(s);
 }
 
@@ -137,9 +139,12 @@ static int fill_parts(struct ddp__packs *p, struct ddp__pack *k,
 }
 
 /* Copies of our own, from before the first update, are needed no more. */
-static bool get_shared(struct ddp__packs *p, const struct ddp__packing *how)
+static bool get_shared(struct ddp__packs *p, const struct ddp__dnn *d,
+                       const struct ddp__packing *how)
 {
-    if (!p->shared || !how->key || !ddp__shared_pack_get(p->shared, how))
+    if (!p->shared || !how->key ||
+        (d && !ddp__dnn_same_packed(p->common.layout, d)) ||
+        !ddp__shared_pack_get(p->shared, how))
         return false;
     pthread_mutex_lock(&p->lock);
     free_unused(p);
@@ -156,7 +161,7 @@ int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out,
     struct ddp__pack *k;
     int rc = 0;
 
-    if (get_shared(p, how)) {
+    if (get_shared(p, d, how)) {
         *out = &p->common;
         return 0;
     }

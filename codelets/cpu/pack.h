@@ -35,7 +35,10 @@ struct ddp__packs {
 
 void ddp__packs_init(struct ddp__packs *p);
 void ddp__packs_free(struct ddp__packs *p);
-void ddp__packs_share(struct ddp__packs *p, struct ddp__shared_pack *s);
+
+/* Copies in this layout (NULL: in the one that the call has) are in s. */
+void ddp__packs_share(struct ddp__packs *p, struct ddp__shared_pack *s,
+                      const struct ddp__dnn *layout);
 
 /* What copies a call's weights: parts times, each a part of its own. */
 struct ddp__packing {

@@ -32,8 +32,7 @@ static int pack_for_wino(const void *arg, void *to, int part)
     return ddp__wino_pack(&s, f->w, f->by, f->plan->transposed, part, to);
 }
 
-/* Of the weights, if other processes may have them packed. */
-static uint64_t key_of(const struct ddp__task *t, const struct ddp__plan *p)
+uint64_t ddp__packed_key(const struct ddp__task *t, const struct ddp__plan *p)
 {
     return p->packs.shared && t->common[WEIGHT]
                ? ddp__shared_pack_key(t->common[WEIGHT], t->data[WEIGHT],
@@ -49,10 +48,10 @@ static int run_wino(const struct ddp__task *t, struct ddp__plan *p,
     struct ddp__pack *k;
     int rc;
 
-    rc = ddp__pack_get(
-        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-        &(struct ddp__packing){pack_for_wino, &from, ddp__wino_parts(&s),
-                               ddp__wino_packed_size(&s), key_of(t, p)});
+    rc = ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+                       &(struct ddp__packing){
+                           pack_for_wino, &from, ddp__wino_parts(&s),
+                           ddp__wino_packed_size(&s), ddp__packed_key(t, p)});
     if (rc < 0)
         return rc;
     rc = ddp__wino_run(&s, t->data[IN], k->data, s.conv.bias ? bias : NULL,
@@ -121,7 +120,8 @@ static int run_thin(const struct ddp__task *t, struct ddp__plan *p)
     int rc =
         ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
                       &(struct ddp__packing){pack_for_thin, &from, 1,
-                                             ddp__pixels_packed_size(&s), 0});
+                                             ddp__pixels_packed_size(&s),
+                                             ddp__packed_key(t, p)});
 
     if (rc < 0)
         return rc;

@@ -14,4 +14,8 @@ bool ddp__packed_has(const struct ddp__plan *p);
 int ddp__packed_run(const struct ddp__task *t, struct ddp__plan *p,
                     const float *by, const float *bias);
 
+/* What names the weights of a task if other processes may have them packed; 0:
+ * none have. */
+uint64_t ddp__packed_key(const struct ddp__task *t, const struct ddp__plan *p);
+
 #endif

@@ -6,6 +6,8 @@
  */
 #include "config.h"
 
+#include <string.h>
+
 #include "base/crc32c.h"
 #include "engine/engine.h"
 #include "engine/common.h"
@@ -21,12 +23,15 @@ static uint32_t add_call(uint32_t crc, const struct ddp__call *c, size_t size)
     return crc;
 }
 
-/* The bytes of all copies, and what the calls are, as a checksum. */
+/* The bytes of all copies, and what the calls and their processor are, as a
+ * checksum: other instructions read other copies. */
 static size_t describe(const struct ddp__engine *e, uint32_t *calls)
 {
+    const struct ddp__devices *d = &e->ddp->devices;
+    const char *cpu = ddp__devices_describe(&d->used[d->count - 1]);
     size_t all = 0;
 
-    *calls = 0;
+    *calls = ddp__crc32c(0, cpu, strlen(cpu));
     for (int i = 0; i < e->graph->nodes; i++) {
         const struct ddp__call *c = &e->graph->node[i]->call;
         size_t size = ddp__call_common(c);
