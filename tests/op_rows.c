@@ -639,6 +639,8 @@ const struct check_row op_rows[] = {
      .y = {0, 0, 70}, .call.conv = {KERNEL(3, 1, 1, 1, 1)}},
     {CHECK_DENSE, "2048 to 200", OF(3, 5), .x = {1, 1, 2048}, .y = {1, 1, 200},
      .call.dense = {.bias = true}},
+    {CHECK_DENSE, "2048 to 512, past the caches", OF(4, 5), .x = {1, 1, 2048},
+     .y = {1, 1, 512}, .call.dense = {.bias = true}},
 
     /* ---- channels in groups of 8, as GPUs like them ---------------------- */
     {CHECK_BN, "24 channels with a residual and relu", OF(3, 4),
