@@ -75,8 +75,9 @@ struct ddp__device {
     const char *count; /* environment variable with the number of devices */
 
     /* Before StarPU starts: look for the first `most` accelerators that can be
-     * used (0: all), and load their backends.  That there is none is no
-     * failure: count is 0, and why has the reason.  NULL: this is the CPU. */
+     * used (0: all), and load their backends.  It is no failure if
+     * there is none: count is 0, and why has the reason.  NULL: this is the
+     * CPU. */
     void (*find)(struct ddp__gpus *g, int most);
     /* Have StarPU use those that were found; count 0: none. */
     void (*configure)(struct starpu_conf *conf, const struct ddp__gpus *g);
@@ -84,16 +85,15 @@ struct ddp__device {
     void (*attach)(struct starpu_codelet *cl, starpu_cpu_func_t run);
     /* The stream of the worker that calls; NULL: there are none. */
     void *(*stream)(void);
-    /* A task of a step's lane (-1: of none) that would have taken so many
-     * seconds has ended on a worker, on which nothing runs; NULL: it has run.
-     */
+    /* A task of a step's lane (-1: of none) that would have taken `seconds`
+     * has ended on a worker, on which nothing runs; NULL: it has run. */
     void (*simulated)(int64_t step, int lane, int worker, double seconds);
-    /* Whether a buffer is far from a worker now, and microseconds that it takes
-     * longer to read so many bytes of one that is.  NULL: none is. */
+    /* Whether a buffer is far from a worker now, and how many microseconds
+     * longer it takes to read `bytes` of one that is.  NULL: none is. */
     bool (*is_far)(int worker, uint64_t buffer);
     double (*far_us)(double bytes);
-    /* A worker used so many bytes of a buffer of `size`, which was far when the
-     * task began, in a task that was not run.  NULL: nobody counts. */
+    /* A worker used `bytes` of a buffer of `size`, which was far when the task
+     * began, in a task that was not run.  NULL: nobody counts. */
     void (*used)(int worker, uint64_t buffer, size_t size, double bytes,
                  enum ddp_access access, bool was_far);
     /* In a simulation of several nodes that all do the same: how many there

@@ -274,8 +274,8 @@ DDP__HOSTS(X)
 enum ddp__operand_kind {
     DDP__KIND_ACT,    /* an activation or its gradient, all of a call of one
                          type: f32, bf16 or f16 */
-    DDP__KIND_SLOPE,  /* such a one, or a mask, u8 */
-    DDP__KIND_LOGIT,  /* an activation whose type owes nothing to the others */
+    DDP__KIND_SLOPE,  /* the same, or a mask, u8 */
+    DDP__KIND_LOGIT,  /* an activation of a type of its own */
     DDP__KIND_SAMPLE, /* what a program or a data set gives, u8 or f32 */
     DDP__KIND_INDEX,  /* positions in windows, u8 or i32 */
     DDP__KIND_IDS,    /* numbers of samples, i32 or i64 */
@@ -390,8 +390,8 @@ struct ddp__conv {
     bool bias;
     enum ddp_act act; /* forward only, one with ddp__act_from_y(); CONV_NORM:
                          DDP_SILU and DDP_HARDSWISH too */
-    int in;    /* forward and bwd_w with one group: x has weights for so many
-                  channels, the others are 0; 0: for all */
+    int in;    /* forward and bwd_w with one group: the channels of x that
+                  have weights, others count as 0; 0: all have */
     float eps; /* CONV_NORM: of the batch norm */
 };
 

@@ -13,7 +13,7 @@
  *     gelu       0.77 0.36  1.30 0.40  0.55 0.37  0.92 0.42
  *     hardswish  0.28 0.24  0.57 0.35  0.14 0.13  0.29 0.16
  *
- * f32 goes at the speed of memory.  Here are the loops for processors without
+ * f32 runs at the speed of memory.  Here are the loops for processors without
  * AVX-512, act_units.c has those with it: by these, vectorised by a compiler,
  * tanh took 0.9 and gelu 0.8.
  *

@@ -178,8 +178,9 @@ DDP__WINO_INLINE v16 ddp__act_grad_v16(v16 s, v16 dy, enum ddp_act act)
     }
 }
 
-/* Whether to store so many results past the caches: the next layer finds eight
- * times as much as other loops store so in the third level. */
+/* Whether to store `len` results past the caches.  The limit is eight times
+ * that of other loops: the next layer still finds as much in the third level.
+ */
 static inline bool ddp__streams_v16(const float *y, size_t len)
 {
     return (uintptr_t)y % sizeof(v16) == 0 && ddp__streams(len / 8, false);

@@ -19,7 +19,7 @@
 /* Whether this process may use tiles of a processor that has them. */
 bool ddp__amx_here(void);
 
-/* Whether this is worth while, here. */
+/* Whether this is worthwhile, here. */
 bool ddp__amx_fits(const struct ddp__dnn_shape *s);
 
 int ddp__amx_bwd_w(const struct ddp__dnn_shape *s, const void *x,

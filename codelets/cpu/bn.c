@@ -31,7 +31,7 @@
  *     28x28x240, silu        1.01 0.49  1.42 1.04  0.66 0.46  1.05 0.99
  *     56x56x24               0.20 0.11  0.31 0.18  5.42 0.16  8.03 0.22
  *
- * Without ddp__fetch(), and with dr stored by way of the caches, 56x56x256 took
+ * Without ddp__fetch(), and with dr stored through the caches, 56x56x256 took
  * 4.79, 7.17, 3.52 and 4.75: both passes read several arrays, the second one
  * backwards in blocks, and the processor's own fetching begins again with each.
  * oneDNN keeps one more activation in memory where a residual is added, two in

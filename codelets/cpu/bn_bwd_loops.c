@@ -116,7 +116,7 @@ DDP__INLINE void keep(const struct ddp__bn_part *k, float *restrict dr,
         dr[i] = dz_at(k, i, 0, from, b);
 }
 
-/* dx from dz and what the sums came to. */
+/* dx from dz and its sums. */
 DDP__INLINE void spread(const struct ddp__bn_params *p,
                         const struct ddp__bn_part *k, float *restrict dx,
                         enum ddp__bn_source from, bool b)

@@ -61,7 +61,7 @@ void ddp__bn_bwd_keep(const struct ddp__bn_params *p,
                       const struct ddp__bn_part *k, enum ddp__bn_source from,
                       bool b);
 
-/* dx from dz and what the sums came to. */
+/* dx from dz and its sums. */
 void ddp__bn_bwd_spread(const struct ddp__bn_params *p,
                         const struct ddp__bn_part *k, enum ddp__bn_source from,
                         bool b);

@@ -21,7 +21,7 @@ struct ddp__bn_line {
 void ddp__bn_normalise_v16(const struct ddp__bn_params *p,
                            const struct ddp__bn_line *l, enum ddp_act act);
 
-/* to = dx, from dz and what the sums came to. */
+/* to = dx, from dz and its sums. */
 void ddp__bn_spread_v16(const struct ddp__bn_params *p,
                         const struct ddp__bn_line *l, enum ddp__bn_source from);
 

@@ -1,8 +1,8 @@
 /* depthwise_row.h - the products of a row of a depthwise filter, by AVX-512
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Sums of several pixels of a row are in registers, so is a row of taps, and
- * each pixel that is read is multiplied by all taps that need it.
+ * Registers hold the sums of several pixels of a row and a row of taps; each
+ * pixel that is read is multiplied by all taps that need it.
  *
  * Pixels are words of 32 bits: one channel of f32, or two of bf16, of which the
  * even one is the lower half.  A vector of words then has one vector of sums,

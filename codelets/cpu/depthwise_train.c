@@ -19,7 +19,7 @@
  *
  * Two images that are in the caches take 0.8 to 1.3 times as long in f32, as
  * packing the weights counts then.  Other processors have oneDNN's kernels
- * until somebody measures there.
+ * until these kernels are measured there.
  *
  * Against sums in f64, errors are 3.5e-8 to 8.7e-8 of the norm, as oneDNN's
  * are; bf16 1.7e-3, oneDNN's 2.3e-3, which rounds weights.

@@ -6,7 +6,7 @@
 
 #include "onednn.h"
 
-/* Whether the pass, forward or data gradient, of a layer is worth while. */
+/* Whether the pass, forward or data gradient, of a layer is worthwhile. */
 bool ddp__depthwise_train_fits(const struct ddp__dnn_shape *s,
                                enum ddp__dnn_pass pass);
 

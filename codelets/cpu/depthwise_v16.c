@@ -1,7 +1,7 @@
 /* depthwise_v16.c - loops over the images of a depthwise layer, by AVX-512
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A row of x is read from memory once, and what is next is fetched meanwhile;
+ * A row of x is read from memory once, while what comes next is prefetched;
  * results go from registers past the caches where they are large.  A data
  * gradient of stride 2 is written pixel by pixel, too: each gets one, two or
  * four of the products of 3x3.

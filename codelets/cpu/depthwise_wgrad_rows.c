@@ -1,11 +1,10 @@
 /* depthwise_wgrad_rows.c - weight gradients of depthwise 3x3 layers, by rows
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A strip of rows is in the second-level cache, and is read where it is, for
- * 16 channels after the other, while the next strip is fetched from memory in
- * the order of its addresses.  Sums of a strip are in registers.  They are
- * added up for an image, and those of images in the result; the order depends
- * on the shape alone.
+ * A strip of rows is in the second-level cache and is read in place, 16
+ * channels at a time, while the next strip is prefetched in the order of its
+ * addresses. Sums of a strip are in registers.  They are added up for an image,
+ * and those of images in the result; the order depends on the shape alone.
  *
  * One of two busy cores of an Intel Xeon (AVX-512, AMX), 16 images,
  * milliseconds of processor time under load, by oneDNN 2.6 and in this way:

@@ -6,7 +6,7 @@
 
 #include "onednn.h"
 
-/* Whether this is worth while, here. */
+/* Whether this is worthwhile, here. */
 bool ddp__depthwise_wgrad_rows_fits(const struct ddp__dnn_shape *s);
 
 /* Needs AVX-512. */

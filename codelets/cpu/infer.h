@@ -9,7 +9,7 @@
 /* A result has the same bits in any batch. */
 struct ddp__infer {
     const char *name;
-    /* Whether this is worth while, here. */
+    /* Whether this is worthwhile, here. */
     bool (*fits)(const struct ddp__dnn_shape *s);
     size_t (*packed_size)(const struct ddp__dnn_shape *s);
     void (*pack)(const struct ddp__dnn_shape *s, const float *w, float *to);

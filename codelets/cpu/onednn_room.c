@@ -21,7 +21,7 @@
 enum {
     RESERVE = 4 << 20,
     ROOM = 8 << 20, /* for one primitive; most take less than 1 MiB */
-    LEFT = 32 << 20 /* StarPU ends the process without, see extents.c */
+    LEFT = 32 << 20 /* without it StarPU aborts, see extents.c */
 };
 
 typedef void handler(void);
@@ -81,9 +81,9 @@ int ddp__dnn_room(void)
     return 0;
 }
 
-/* oneDNN 2.6 does not expect to be without memory: its code generator writes to
- * what it did not get, and its exceptions end the process.  So there must be
- * more than all threads that make a primitive now will take. */
+/* oneDNN 2.6 does not handle a failed allocation: its code generator writes to
+ * the memory that it did not get, and its exceptions end the process.  So there
+ * must be more than all threads that now make a primitive will take. */
 static atomic_int makers;
 
 int ddp__dnn_maker_begin(void)

@@ -57,8 +57,8 @@ static void live_taps(int in, int out, int kernel, int stride, int dilation,
     *count = end ? end - *first : 1;
 }
 
-/* Whether the taps of output 0, of which so many are live, see the image once,
- * pixel by pixel. */
+/* Whether the taps of output 0, of which `count` are live, see each pixel of
+ * the image once, in order. */
 static bool sees_all(int in, int stride, int dilation, int pad, int first,
                      int count)
 {

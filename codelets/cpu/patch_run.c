@@ -14,7 +14,7 @@
 
 /* ---- weights ------------------------------------------------------------ */
 
-/* How weights get packed, a group at a time. */
+/* How weights are packed, a group at a time. */
 struct pack_source {
     const struct ddp__patch *patch;
     const struct ddp__dnn *dnn;

@@ -126,8 +126,8 @@ static void list_sources(const struct ddp__gather *s, int y,
     }
 }
 
-/* As many images at a time have lists in common as leave so many values of each
- * in the second-level cache. */
+/* Images that use the same lists at a time: as many as the second-level cache
+ * holds with `values` values of each. */
 static int images_near(const struct ddp__pooling *g, size_t values)
 {
     size_t images = NEAR / (values * (g->b ? 2 : 4));

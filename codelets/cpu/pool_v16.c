@@ -16,7 +16,7 @@
  *
  * The last two forward, in f32, are as fast as a copy of as many bytes.  They
  * read half a kilobyte of a pixel at a time; to fetch nothing, less far ahead
- * or to the second level only, and results by way of the caches take up to 40 %
+ * or to the second level only, and results through the caches take up to 40 %
  * longer.
  *
  * From caches (-w) it is 0.8 to 1.3 times as fast forward, 0.6 to 2.3 times

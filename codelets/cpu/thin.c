@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Forward passes and data gradients of stride 1 in f32.  The weights are small,
- * so a block of pixels meets all of them while it is in the caches; results go
- * past these from registers, and pixels are fetched long before their turn.
+ * so a block of pixels is multiplied by all of them while it is in the caches;
+ * results are stored past these from registers, and pixels are prefetched well
+ * ahead.
  *
  * One core of an Intel Xeon with AMX under load, both cores busy, milliseconds
  * of 16 images by oneDNN 2.6 and in this way (and the least that memory and

@@ -6,7 +6,7 @@
 
 #include "onednn.h"
 
-/* Whether this is worth while, here.  s is a forward pass, or a data gradient
+/* Whether this is worthwhile, here.  s is a forward pass, or a data gradient
  * that is described as one (ddp__plan_transpose()). */
 bool ddp__thin_fits(const struct ddp__dnn_shape *s);
 

@@ -11,7 +11,7 @@
 
 #include "onednn.h"
 
-/* Whether this is worth while, here: for dense layers too. */
+/* Whether this is worthwhile, here: for dense layers too. */
 bool ddp__wgrad_fits(const struct ddp__dnn_shape *s);
 
 /* The gradient of a dense layer's bias goes behind dw. */

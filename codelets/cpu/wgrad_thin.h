@@ -11,7 +11,7 @@
 
 #include "onednn.h"
 
-/* Whether this is worth while, here. */
+/* Whether this is worthwhile, here. */
 bool ddp__wgrad_thin_fits(const struct ddp__dnn_shape *s);
 
 int ddp__wgrad_thin_run(const struct ddp__dnn_shape *s, const void *x,

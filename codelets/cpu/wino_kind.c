@@ -73,7 +73,7 @@ static int direct_products(int out, int in, int taps, int pad)
     return count;
 }
 
-/* Whether a row or column has so many products less that it pays.  One Zen 5
+/* Whether a row or column saves enough products to be faster.  One Zen 5
  * core, 8 images, times oneDNN 2.6, least and most of the three passes: 17x17,
  * 16 channels 0.8 0.8, 32 1.3 1.6, 128 1.7 2.3; 7x7, 32 channels 1.0 1.3,
  * 128 1.2 1.9; 1x3 of 8x8, 16 channels 0.7 1.3, 64 1.5 1.7, 384 1.8 1.9. */

@@ -57,7 +57,7 @@ int ddp__wino_tiles(int size, int tile);
  * errors instead of 2 to 3 times as much. */
 bool ddp__wino_off(void);
 
-/* Whether this is worth while, here. */
+/* Whether this is worthwhile, here. */
 bool ddp__wino_fits(const struct ddp__dnn_shape *s);
 
 #endif

@@ -53,7 +53,7 @@ void ddp__handle_drop(struct ddp__handle *b);
  * While no task uses it. */
 void ddp__handle_drop_missing(struct ddp__handle *b);
 
-/* Fail for want of memory for a buffer of this size. */
+/* DDP_ENOMEM, with the message that a buffer of this size gets no memory. */
 int ddp__buffer_fail(size_t size);
 int ddp__device_buffer_fail(size_t size);
 

@@ -295,7 +295,7 @@ static bool can_run(const struct ddp__call *c, const struct ddp__device *d)
 }
 
 /* On the first device that can, so that the bits are those of one kind, unless
- * the CPU shall help. */
+ * CPU workers are to help. */
 uint32_t ddp__call_where(const ddp_t *ddp, const struct ddp__call *c)
 {
     const struct ddp__devices *all = &ddp->devices;

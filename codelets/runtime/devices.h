@@ -60,7 +60,8 @@ double ddp__devices_main_memory(void);
 /* Have a backend prepare the call; DDP_ENODEV if none can run it. */
 int ddp__call_prepare(const ddp_t *ddp, struct ddp__call *c);
 
-/* The same for so many, by all cores.  After a failure some are prepared. */
+/* The same for an array of calls, by all cores.  After a failure some are
+ * prepared. */
 int ddp__calls_prepare(const ddp_t *ddp, struct ddp__call *const *c, int calls);
 
 void ddp__call_release(struct ddp__call *c);
@@ -79,8 +80,8 @@ size_t ddp__call_room(const struct ddp__call *c, bool adds);
  * trains (ddp NULL: a CPU). */
 double ddp__call_us(const ddp_t *ddp, const struct ddp__call *c, int n);
 
-/* StarPU's bits of the workers that a prepared call may run on; nobody shall
- * run it: STARPU_NOWHERE; 0: nowhere at all. */
+/* StarPU's bits of the workers that a prepared call may run on; STARPU_NOWHERE:
+ * there is nothing to run; 0: no worker can run it. */
 uint32_t ddp__call_where(const ddp_t *ddp, const struct ddp__call *c);
 
 /* For which device such a worker runs the call, or would if it could. */

@@ -13,12 +13,12 @@ struct ddp__topology;
 
 void *ddp__pool_alloc(size_t size); /* NULL: there is none */
 void ddp__pool_free(void *p, size_t size);
-size_t ddp__pool_size(size_t size); /* bytes that so many take on a device */
+size_t ddp__pool_size(size_t size); /* bytes that a block takes on a device */
 
 /* The same for buffers of tasks, which are pinned while devices fetch them. */
 void *ddp__main_alloc(size_t size);
 void ddp__main_free(void *p, size_t size);
-size_t ddp__main_size(size_t size); /* bytes that so many take */
+size_t ddp__main_size(size_t size); /* bytes that one takes */
 bool ddp__main_is_pinned(void);
 
 /* Pin these buffers from now on, or no more (NULL).  Called while there are

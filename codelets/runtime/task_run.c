@@ -183,8 +183,8 @@ static const struct ddp__device *device_of(const struct ddp__task_run *r, int i,
     return ddp__call_device(r->group->ddp, r->call[i].task.call, worker);
 }
 
-/* What the calls left to be done for all at once: all that leave something have
- * the same backend. */
+/* Work that the calls deferred, to be done for all at once: all calls that
+ * defer any have the same backend. */
 static void settle(struct ddp__task_run *r, enum starpu_worker_archtype worker)
 {
     for (int i = 0; i < r->calls; i++) {
