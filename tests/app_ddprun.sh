@@ -2,8 +2,8 @@
 # app_ddprun.sh - how ddprun starts ranks, and when it starts them again
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A script in place of mpirun writes down how it was called, and ends as it is
-# told: the k-th time with the k-th of $CODES.
+# A script in place of mpirun logs how it was called, and the k-th time exits with
+# the k-th of $CODES.
 . "$srcdir/tests/tap.sh"
 
 cat >"$tmp/mpirun" <<'EOF'

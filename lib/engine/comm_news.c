@@ -39,7 +39,7 @@ static double *numbers_of(struct ddp__comm *c, int rank)
     return (double *)((struct news *)ddp__gather_of(&c->gather, rank) + 1);
 }
 
-/* A failure of a later step is told with that step. */
+/* A failure of a later step is reported with that step. */
 static void write_news(struct ddp__comm *c)
 {
     struct ddp__task_group *g = &c->e->group;

@@ -7,8 +7,8 @@
 struct ddp__engine;
 
 /* Have the engine's calls share them, before their first task; every rank calls
- * this.  DDP_EPEER, DDP_ENOMEM; that memory cannot be shared is no failure.
- * The memory goes when the calls have been released. */
+ * this.  DDP_EPEER, DDP_ENOMEM; it is no failure if memory cannot be
+ * shared.  It is freed when the calls have been released. */
 int ddp__common_new(struct ddp__engine *e);
 
 #endif

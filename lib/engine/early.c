@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The scaler orders all of it.  TERMS writes what updates need; updates read
- * it; the decision, which all sums have come to, waits for them and changes it.
- * The verdict holds it while it undoes what was not to be.  Then fences let
- * later tasks have the weights and the state, which nobody changes between:
- * copies of new weights are on their way to all devices before the decision.
+ * it; the decision, made when all sums have arrived, waits for them and changes
+ * it.  The verdict holds it while it undoes updates of a step that is skipped.
+ * Then fences let later tasks have the weights and the state, which nobody
+ * changes between: copies of new weights are on their way to all devices before
+ * the decision.
  */
 #include "config.h"
 
@@ -38,8 +39,8 @@ static bool has_large_layer(const struct ddp__params *p)
 }
 
 /* What a program's own optimizer has noted elsewhere cannot be undone, and
- * other ranks may fail after all sums have come.  With one worker nothing would
- * be overlapped, and in main memory copies cost more than waiting. */
+ * other ranks may fail after all sums have arrived.  With one worker nothing
+ * would be overlapped, and in main memory copies cost more than waiting. */
 static bool is_wanted(const struct ddp__engine *e)
 {
     const struct ddp_optimizer *o = e->spec.optimizer;

@@ -83,7 +83,7 @@ static void extend_to_stages(const struct path *p)
             p->reach.last[b]++;
 }
 
-/* What there is while `open` sub-batches, each with so many bytes of arenas,
+/* Memory in use while `open` sub-batches, each with `arenas` bytes of arenas,
  * are at segment k: sums of a bucket before they have passed it, and after. */
 static struct ddp__footprint hold(const struct path *p, double arenas, int k,
                                   int open, int before, int after)
@@ -107,7 +107,7 @@ static int lanes_of(const struct ddp__own_lanes *l)
     return l->end - l->begin;
 }
 
-/* Sums of the first so many lanes. */
+/* Sums of the first `lanes` lanes. */
 static int sums_of(const struct ddp__own_lanes *l, int lanes)
 {
     return ddp__lanes_sums(l->begin, l->begin + lanes, l->used);

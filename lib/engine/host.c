@@ -46,7 +46,7 @@ static void make_memory(const ddp_t *ddp, const char *name, struct offer *o)
     o->file = -1;
 }
 
-/* NULL: there is nobody else's that fits. */
+/* The first offer that fits; NULL: none does. */
 static const struct offer *find(const struct offer *all, int count,
                                 const struct offer *mine)
 {

@@ -17,7 +17,8 @@ struct ddp__host_memory {
 
 /* Map memory that the first rank of this host makes, with those of its ranks
  * that need as much of it for the same use; others get none.  Every rank calls
- * it.  DDP_EPEER, DDP_ENOMEM; that memory cannot be shared is no failure. */
+ * it.  DDP_EPEER, DDP_ENOMEM; it is no failure if memory cannot be
+ * shared. */
 int ddp__host_map(ddp_t *ddp, const char *name, size_t size, uint32_t use,
                   struct ddp__host_memory *m);
 void ddp__host_unmap(struct ddp__host_memory *m);

@@ -155,8 +155,8 @@ static void put_squares(struct ddp__agreed *all, double squares)
     all->squares = squares / (all->scale * all->scale);
 }
 
-/* The ranks have told each other what they have found, or all of it is this
- * process's.  Without a divisor nobody looks at gradients. */
+/* The ranks have exchanged what they found, or there is only this process.
+ * Without a divisor gradients are not checked. */
 static int agree_step(const struct ddp__task *t, void *arg)
 {
     static const double nothing[DDP__NORMS];

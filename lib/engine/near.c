@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The memory has a vector of all gradients for each lane that is the first of a
- * piece, whoever's it is.  A short step has no pieces that begin elsewhere.
+ * piece of any rank.  A short step has no pieces that begin elsewhere.
  */
 #include "config.h"
 

@@ -1,9 +1,10 @@
 /* near_sum.c - a sum over ranks that map each other's vectors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A rank tells the others when its pieces are there, adds its slice of them
- * when all are, writes the sum to where each rank needs it, and tells that.
- * The sum is complete, and the pieces are free, when all have.
+ * A rank notifies the others when its pieces are ready, adds its slice of all
+ * pieces once every rank's are, writes the sum to where each rank needs it, and
+ * notifies them again.  After the last of these notices the sum is complete and
+ * the pieces may be reused.
  */
 #include "config.h"
 
@@ -19,7 +20,7 @@ enum { NEAR = 4096 };
 
 enum { ABSENT, READY };
 
-/* Tell all ranks, and hear from all. */
+/* Exchange notices with all ranks. */
 static int notify(struct ddp__exchange *x, int what)
 {
     static const char notice[] = {[ABSENT] = ABSENT, [READY] = READY};

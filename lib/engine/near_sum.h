@@ -6,12 +6,12 @@
 
 #include "engine/exchange.h"
 
-/* Tell the others that this rank's pieces are there.  Nothing is left for an
+/* Notify the others that this rank's pieces are ready.  Nothing is left for an
  * all-gather.  DDP_ENOMEM, or the error of the MPI module. */
 int ddp__near_sum_begin(struct ddp__exchange *x);
 
-/* When all messages are over: make the slice of the sum, and tell the others.
- */
+/* When all messages have arrived: make the slice of the sum, and notify the
+ * others. */
 int ddp__near_sum_make(struct ddp__exchange *x);
 
 #endif

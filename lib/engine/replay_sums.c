@@ -63,7 +63,7 @@ int *ddp__replay_at(const struct ddp__replay_state *r, int lane, int b)
     return &r->at[lane * r->e->params->buckets + b];
 }
 
-/* When the sum has come to a GPU, if it is sent now. */
+/* When the sum arrives on a GPU, if it is sent now. */
 static double send_sum(struct ddp__replay_state *r, int gpu, int lane, int b)
 {
     struct ddp__replay_gpu *to = &r->gpu[gpu],
@@ -95,7 +95,7 @@ static void add_merge(struct ddp__replay_state *r, struct ddp__replay_job m)
     g->merge[g->merges++] = m;
 }
 
-/* A block of so many lanes is summed.  Merge it with its neighbour when that
+/* A block of `width` lanes is summed.  Merge it with its neighbour when that
  * is, too, if there is one, and all of both are this rank's. */
 void ddp__replay_add_block(struct ddp__replay_state *r, int b, int lane,
                            int width)

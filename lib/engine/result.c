@@ -58,7 +58,7 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
 {
     int rc;
 
-    if (number >= e->submitted) /* it would wait for ever */
+    if (number >= e->submitted) /* this would wait forever */
         return ddp__fail(DDP_EINVAL, "step %lld was not submitted",
                          (long long)number);
     ddp__lock_acquire(&e->lock);

@@ -21,7 +21,7 @@
 #include "engine/vector.h"
 #include "runtime/devices.h"
 
-/* Elements whose norm takes as long as the tasks that there would be more. */
+/* Elements whose norm takes as long as the additional tasks would. */
 enum { LEAST = 1 << 17 };
 
 /* ---- making ------------------------------------------------------------- */
@@ -142,8 +142,8 @@ static int make_checks(struct ddp__engine *e)
 }
 
 /* Clipping needs the norm, which one task makes.  Without merges there is no
- * task to check in, one worker waits for nobody, and few parameters have their
- * norm sooner than other tasks begin. */
+ * task to check in, one worker waits for nobody, and the norm of few parameters
+ * is computed before other tasks would begin. */
 static bool can_use(const struct ddp__engine *e)
 {
     if (e->optimizer.clip_norm > 0)

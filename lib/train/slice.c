@@ -10,7 +10,7 @@
  * Two cores of a Xeon with AMX, f32, requests of 16 images of 224 pixels, under
  * load, milliseconds of processor time an image as one slice, and in slices of
  * two: MobileNetV2 9.9, 7.6; EfficientNet-B0 13.5, 10.9.  Other processors have
- * one slice until somebody measures there.
+ * one slice until they are measured.
  */
 #include "config.h"
 
