@@ -41,13 +41,13 @@
 
 #include "amx_fill.h"
 #include "amx_run.h"
+#include "amx_tile.h"
 #include "base/error.h"
 #include "cpu.h"
 #include "thread.h"
 
 #ifdef DDP__AMX
 #include <cpuid.h>
-#include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -134,29 +134,7 @@ static size_t size_b(const struct ddp__amx_run *r)
            (size_t)(r->phases_y * r->phases_x);
 }
 
-/* The compiler does not see that tile instructions read memory. */
-#define BARRIER() __asm__ volatile("" : : : "memory")
-
 /* ---- products ----------------------------------------------------------- */
-
-/* As ldtilecfg reads it. */
-struct tile_config {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-};
-
-AMX static void configure_tiles(void)
-{
-    struct tile_config c = {.palette = 1};
-
-    for (int i = 0; i < 8; i++) {
-        c.bytes[i] = 64;
-        c.rows[i] = 16;
-    }
-    BARRIER();
-    _tile_loadconfig(&c);
-}
 
 /* 32 outputs times 32 channels of one tap, over `count` segments.  shift:
  * pairs. */
@@ -167,7 +145,7 @@ AMX static void multiply_tiles(const struct ddp__amx_run *r, size_t o, size_t c,
     const size_t line = 64, row = pitch * sizeof(*dw);
     float *below = dw + 16 * pitch;
 
-    BARRIER();
+    DDP__AMX_BARRIER();
     if (add) {
         _tile_loadd(0, dw, row);
         _tile_loadd(1, dw + 16, row);
@@ -221,6 +199,13 @@ static void multiply_taps(const struct ddp__amx_run *r, size_t count, bool add,
                                count, add, dw + (o * taps + t) * c + j,
                                taps * c);
             }
+}
+
+AMX static void configure_tiles(void)
+{
+    struct ddp__amx_tiles t = ddp__amx_tiles();
+
+    ddp__amx_configure(&t);
 }
 
 AMX static void release_tiles(void)

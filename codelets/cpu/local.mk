@@ -53,6 +53,7 @@ libddp_core_la_SOURCES += \
     %D%/amx_fill.c \
     %D%/amx_fill.h \
     %D%/amx_run.h \
+    %D%/amx_tile.h \
     %D%/conv.c \
     %D%/conv.h \
     %D%/conv_norm.c \
