@@ -54,6 +54,8 @@ libddp_core_la_SOURCES += \
     %D%/amx_fill.h \
     %D%/amx_run.h \
     %D%/amx_tile.h \
+    %D%/amx_weight.c \
+    %D%/amx_weight.h \
     %D%/conv.c \
     %D%/conv.h \
     %D%/conv_norm.c \
