@@ -124,6 +124,7 @@ check_PROGRAMS += \
     %D%/fuzz_storage \
     %D%/test_accumulators \
     %D%/test_act \
+    %D%/test_amx_pixels \
     %D%/test_aux \
     %D%/test_bad_layers \
     %D%/test_batch \

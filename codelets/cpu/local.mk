@@ -52,6 +52,8 @@ libddp_core_la_SOURCES += \
     %D%/amx.h \
     %D%/amx_fill.c \
     %D%/amx_fill.h \
+    %D%/amx_pixels.c \
+    %D%/amx_pixels.h \
     %D%/amx_run.h \
     %D%/amx_tile.h \
     %D%/amx_weight.c \
