@@ -190,6 +190,41 @@ static const struct line {
     CONV("amx", BWD_W, 0, "3x3/2", 56, 128, 128, 3, 2, 1, 1),
     CONV("amx", BWD_W, 0, "3x3/2", 28, 256, 256, 3, 2, 1, 1),
     CONV("amx", BWD_W, 0, "3x3/2", 14, 512, 512, 3, 2, 1, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 112, 32, 16, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 112, 16, 96, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 56, 96, 24, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 56, 24, 144, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 56, 144, 24, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 28, 144, 32, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 28, 32, 192, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 28, 192, 32, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 28, 144, 40, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 28, 40, 240, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 28, 240, 40, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 192, 64, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 64, 384, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 384, 64, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 384, 96, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 96, 576, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 576, 96, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 240, 80, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 80, 480, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 480, 80, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 480, 112, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 112, 672, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 14, 672, 112, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 7, 576, 160, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 7, 160, 960, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 7, 960, 160, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 7, 960, 320, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 7, 320, 1280, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 7, 672, 192, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 7, 192, 1152, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 7, 1152, 192, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 16, "1x1", 7, 1152, 320, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 0, "1x1", 56, 64, 256, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 0, "1x1", 28, 128, 512, 1, 1, 0, 1),
+    CONV("amx_pixels", BOTH, 0, "1x1", 14, 256, 1024, 1, 1, 0, 1),
     CONV("wgrad_thin", BWD_W, 0, "1x1", 112, 16, 96, 1, 1, 0, 1),
     CONV("wgrad_thin", BWD_W, 0, "1x1", 112, 32, 16, 1, 1, 0, 1),
     CONV("wgrad_thin", BWD_W, 0, "1x1", 56, 96, 24, 1, 1, 0, 1),
@@ -448,7 +483,7 @@ static bool has_bf16(const struct line *l)
 /* Tiles of AMX have no f32. */
 static bool has_f32(const struct line *l)
 {
-    return strcmp(l->file, "amx") != 0;
+    return strncmp(l->file, "amx", 3) != 0;
 }
 
 static bool has_type(const struct line *l, enum ddp_dtype type)

@@ -367,6 +367,7 @@ static int run_plan(const struct ddp__task *t)
         return ddp__depthwise_run(t, &p->shape, p->pass);
     case DDP__WAY_WINO:
     case DDP__WAY_THIN:
+    case DDP__WAY_AMX_PIXELS:
     case DDP__WAY_INFER:
         return ddp__packed_run(t, p, NULL,
                                (float *)t->data[WEIGHT] + p->weights);

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "amx_weight.h"
 #include "conv_norm.h"
 #include "infer.h"
 #include "kept.h"
@@ -53,6 +54,8 @@ static size_t copies_size(const struct ddp__plan *p)
         return ddp__wino_packed_size(&s);
     case DDP__WAY_THIN:
         return ddp__pixels_packed_size(&s);
+    case DDP__WAY_AMX_PIXELS:
+        return ddp__amx_weight_size(&s);
     case DDP__WAY_INFER:
         return p->infer->packed_size(&s);
     case DDP__WAY_PATCHES:

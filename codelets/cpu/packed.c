@@ -7,6 +7,8 @@
  */
 #include "config.h"
 
+#include "amx_pixels.h"
+#include "amx_weight.h"
 #include "backend.h"
 #include "infer.h"
 #include "packed.h"
@@ -101,31 +103,36 @@ static int run_inference(const struct ddp__task *t, struct ddp__plan *p,
     return rc;
 }
 
-static int pack_for_thin(const void *arg, void *to, int part)
+static int pack_for_pixels(const void *arg, void *to, int part)
 {
     const struct pack_source *f = arg;
     struct ddp__dnn_shape s = ddp__plan_shape(f->plan, 1);
 
     (void)part; /* there is one */
-    ddp__pixels_pack(&s, f->w, f->plan->transposed, to);
+    if (f->plan->way == DDP__WAY_THIN)
+        ddp__pixels_pack(&s, f->w, f->plan->transposed, to);
+    else
+        ddp__amx_weight_pack(&s, f->w, f->plan->transposed, to);
     return 0;
 }
 
-/* The packed weights have the bias. */
-static int run_thin(const struct ddp__task *t, struct ddp__plan *p)
+/* 1x1 of training.  The packed weights have the bias. */
+static int run_pixels(const struct ddp__task *t, struct ddp__plan *p)
 {
     struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
     struct pack_source from = {p, t->data[WEIGHT], NULL};
+    bool thin = p->way == DDP__WAY_THIN;
+    size_t size = thin ? ddp__pixels_packed_size(&s) : ddp__amx_weight_size(&s);
     struct ddp__pack *k;
     int rc =
         ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-                      &(struct ddp__packing){pack_for_thin, &from, 1,
-                                             ddp__pixels_packed_size(&s),
+                      &(struct ddp__packing){pack_for_pixels, &from, 1, size,
                                              ddp__packed_key(t, p)});
 
     if (rc < 0)
         return rc;
-    rc = ddp__thin_run(&s, t->data[IN], k->data, t->data[OUT]);
+    rc = thin ? ddp__thin_run(&s, t->data[IN], k->data, t->data[OUT])
+              : ddp__amx_pixels_run(&s, t->data[IN], k->data, t->data[OUT]);
     ddp__pack_put(&p->packs, k);
     return rc;
 }
@@ -133,7 +140,7 @@ static int run_thin(const struct ddp__task *t, struct ddp__plan *p)
 bool ddp__packed_has(const struct ddp__plan *p)
 {
     return p->way == DDP__WAY_WINO || p->way == DDP__WAY_THIN ||
-           p->way == DDP__WAY_INFER;
+           p->way == DDP__WAY_AMX_PIXELS || p->way == DDP__WAY_INFER;
 }
 
 int ddp__packed_run(const struct ddp__task *t, struct ddp__plan *p,
@@ -141,7 +148,7 @@ int ddp__packed_run(const struct ddp__task *t, struct ddp__plan *p,
 {
     if (p->way == DDP__WAY_WINO)
         return run_wino(t, p, by, bias);
-    if (p->way == DDP__WAY_THIN)
-        return run_thin(t, p);
-    return run_inference(t, p, by, bias);
+    if (p->way == DDP__WAY_INFER)
+        return run_inference(t, p, by, bias);
+    return run_pixels(t, p);
 }

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "amx.h"
+#include "amx_pixels.h"
 #include "depthwise.h"
 #include "depthwise_train.h"
 #include "depthwise_wgrad.h"
@@ -30,6 +31,7 @@ const char *ddp__way_kernel(const struct ddp__plan *p)
         [DDP__WAY_DEPTHWISE] = "depthwise loops",
         [DDP__WAY_WINO] = "Winograd",
         [DDP__WAY_THIN] = "products of pixels",
+        [DDP__WAY_AMX_PIXELS] = "products of pixels on AMX",
         [DDP__WAY_DEPTHWISE_TRAIN] = "depthwise rows",
         [DDP__WAY_WINO_WGRAD] = "Winograd",
         [DDP__WAY_AMX] = "AMX",
@@ -90,11 +92,16 @@ static enum ddp__way way_of_gradient(const struct ddp__dnn_shape *s, bool pays)
     return !pays && ddp__wgrad_fits(s) ? DDP__WAY_WGRAD : DDP__WAY_PRIMITIVE;
 }
 
-static bool fits_thin(const struct ddp__plan *p)
+/* 1x1 of training. */
+static enum ddp__way way_of_pixels(const struct ddp__plan *p)
 {
     struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
 
-    return (p->pass == DDP__FWD || p->transposed) && ddp__thin_fits(&s);
+    if (p->pass != DDP__FWD && !p->transposed)
+        return DDP__WAY_PRIMITIVE;
+    if (ddp__amx_pixels_fits(&s))
+        return DDP__WAY_AMX_PIXELS;
+    return ddp__thin_fits(&s) ? DDP__WAY_THIN : DDP__WAY_PRIMITIVE;
 }
 
 /* Forward passes and data gradients.  Kernels for layers of inference would
@@ -114,7 +121,7 @@ static enum ddp__way way_of_layer(struct ddp__plan *p,
     }
     if (ddp__depthwise_train_fits(s, p->pass))
         return DDP__WAY_DEPTHWISE_TRAIN;
-    return !c->split && fits_thin(p) ? DDP__WAY_THIN : DDP__WAY_PRIMITIVE;
+    return c->split ? DDP__WAY_PRIMITIVE : way_of_pixels(p);
 }
 
 void ddp__way_choose(struct ddp__plan *p, const struct ddp__call *c)
