@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "base/team.h"
 #include "defaults.h"
 #include "tap.h"
@@ -49,6 +50,49 @@ static void *help(void *arg)
 {
     ddp__team_help(arg);
     return NULL;
+}
+
+/* The first part that this thread runs, and the first that a helper does. */
+struct firsts {
+    pthread_t self;
+    atomic_int mine, theirs; /* -1: none yet */
+};
+
+/* Waits for the other one, for up to 50 ms. */
+static int note_first(void *arg, int i)
+{
+    static const struct timespec rest = {.tv_nsec = 1000000};
+    struct firsts *f = arg;
+    bool is_mine = pthread_equal(pthread_self(), f->self);
+    int none = -1;
+
+    atomic_compare_exchange_strong(is_mine ? &f->mine : &f->theirs, &none, i);
+    for (int k = 0; k < 50 && (f->mine < 0 || f->theirs < 0); k++)
+        nanosleep(&rest, NULL);
+    return 0;
+}
+
+/* Whoever comes begins in its own half, where it wrote before.  A helper that
+ * is late may have left before there is a kernel: then another one comes. */
+static void test_halves(void)
+{
+    struct firsts f = {.theirs = -1};
+
+    for (int i = 0; i < 20 && f.theirs < 0; i++) {
+        struct ddp__team team = {0};
+        pthread_t t;
+
+        f = (struct firsts){pthread_self(), -1, -1};
+        ddp__team_enter(&team);
+        if (pthread_create(&t, NULL, help, &team) != 0)
+            bail_out("no thread");
+        ddp__team_each(9, note_first, &f);
+        ddp__team_leave();
+        pthread_join(t, NULL);
+    }
+    ok(f.mine == 0 && f.theirs == 4,
+       "a helper begins with the second half of the parts (%d, %d)", f.mine,
+       f.theirs);
 }
 
 static void test_team(void)
@@ -254,6 +298,7 @@ int main(void)
 {
     unsetenv("STARPU_NCPU");
     test_team();
+    test_halves();
     test_layers(DDP_F32);
     if (has_bf16())
         test_layers(DDP_BF16);

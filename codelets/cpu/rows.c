@@ -43,8 +43,9 @@ static int count_parts(const struct ddp__dnn_shape *s)
     double flops = 2 * out * k->kh * k->kw * s->c / k->groups;
     double us =
         flops / FLOPS + (in + out) * (double)ddp__dtype_size(s->type) / BYTES;
-    int parts = us / PART_US < MOST_PARTS ? (int)(us / PART_US) : MOST_PARTS;
+    int parts = ddp__team_parts((size_t)us, PART_US);
 
+    parts = parts < MOST_PARTS ? parts : MOST_PARTS;
     return parts < s->oh ? parts : s->oh;
 }
 

@@ -2,8 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Parts take some ten microseconds, so whoever waits spins.  A ticket names the
- * kernel and its next part in one word: who has taken a part with it knows that
- * the kernel cannot end before that part, so part and arg are still its own.
+ * kernel and the parts that are left in one word: who has taken a part with it
+ * knows that the kernel cannot end before that part, so part and arg are still
+ * its own.
+ *
+ * The thread of the team begins with the first half of the parts and helpers
+ * with the second, so that each mostly reads rows or channels that it has
+ * written itself, in the layer before: what another core has written comes
+ * slowly.
  */
 #include "config.h"
 
@@ -36,20 +42,28 @@ void ddp__team_leave(void)
 }
 
 /* The number of a part that is this thread's now; -1: none is left. */
-static int take_part(struct ddp__team *t)
+static int take_part(struct ddp__team *t, bool helps)
 {
     uint64_t ticket = atomic_load(&t->ticket);
 
-    while ((ticket & MASK) < (ticket >> FIELD & MASK))
-        if (atomic_compare_exchange_weak(&t->ticket, &ticket, ticket + 1))
-            return (int)(ticket & MASK);
-    return -1;
+    for (;;) {
+        int next[] = {(int)(ticket & MASK), (int)(ticket >> FIELD & MASK)};
+        int end[] = {(int)(ticket >> 2 * FIELD & MASK) / 2,
+                     (int)(ticket >> 2 * FIELD & MASK)};
+        int half = next[helps] < end[helps] ? helps : !helps;
+
+        if (next[half] == end[half])
+            return -1;
+        if (atomic_compare_exchange_weak(&t->ticket, &ticket,
+                                         ticket + (1 << half * FIELD)))
+            return next[half];
+    }
 }
 
 /* Run a part, if there is one. */
-static bool run_part(struct ddp__team *t)
+static bool run_part(struct ddp__team *t, bool helps)
 {
-    int i = take_part(t), rc, none = 0;
+    int i = take_part(t, helps), rc, none = 0;
 
     if (i < 0)
         return false;
@@ -86,9 +100,11 @@ static int run_alone(int n, int (*part)(void *arg, int i), void *arg)
 
 int ddp__team_parts(size_t units, size_t least)
 {
-    size_t parts = units / least;
+    size_t parts = 1;
 
-    return parts < 1 ? 1 : parts < MOST_PARTS ? (int)parts : MOST_PARTS;
+    while (parts < MOST_PARTS && 2 * units >= 3 * parts * least)
+        parts *= 2;
+    return (int)parts;
 }
 
 int ddp__team_each(int n, int (*part)(void *arg, int i), void *arg)
@@ -102,10 +118,10 @@ int ddp__team_each(int n, int (*part)(void *arg, int i), void *arg)
     t->part = part;
     t->arg = arg;
     atomic_store(&t->done, 0);
-    atomic_store(&t->ticket, ((atomic_load(&t->ticket) >> 2 * FIELD) + 1)
-                                     << 2 * FIELD |
-                                 (uint64_t)n << FIELD);
-    while (run_part(t))
+    atomic_store(&t->ticket,
+                 ((atomic_load(&t->ticket) >> 3 * FIELD) + 1) << 3 * FIELD |
+                     (uint64_t)n << 2 * FIELD | (uint64_t)(n / 2) << FIELD);
+    while (run_part(t, false))
         ;
     while (atomic_load(&t->done) < n)
         spin(&times);
@@ -121,7 +137,7 @@ void ddp__team_help(struct ddp__team *t)
     int times = 0;
 
     while (!atomic_load(&t->over) && times < REST + PATIENCE)
-        if (run_part(t))
+        if (run_part(t, true))
             times = 0;
         else
             spin(&times);

@@ -13,7 +13,8 @@
 
 /* Zeros at first. */
 struct ddp__team {
-    _Atomic uint64_t ticket; /* a number of the kernel, its parts, the next */
+    _Atomic uint64_t ticket; /* a number of the kernel, its parts, the next
+                                in the second half, and in the first */
     atomic_int done, rc;     /* of its parts: how many, and the first failure */
     atomic_bool over;
     int (*part)(void *arg, int i);
@@ -26,8 +27,9 @@ struct ddp__team {
 void ddp__team_enter(struct ddp__team *t);
 void ddp__team_leave(void);
 
-/* How many parts some work should have: 1 to 8, each of at least `least` of its
- * units.  They depend on nothing else, so that bits do not. */
+/* How many parts some work should have: 1, 2, 4 or 8, which two and four
+ * workers share evenly, each of some `least` of its units or more.  They depend
+ * on nothing else, so that bits do not. */
 int ddp__team_parts(size_t units, size_t least);
 
 /* Run part(arg, i) for i from 0 to n - 1, of at most 65535, in any order, and
