@@ -29,11 +29,14 @@ struct block {
     const float *row, *col; /* units of integers; NULL: floats */
     const float *bias;      /* of STREAM; NULL: 0 */
     bool past;
+    const struct ddp__wino_finish *finish; /* of FINISH */
+    size_t column;                         /* its first */
     float *p;
 };
 
-/* What is multiplied; STREAM: floats from memory and to it. */
-enum kind { FLOATS, INTEGERS, STREAM };
+/* What is multiplied.  STREAM: floats from memory and to it; FINISH: floats,
+ * and what follows. */
+enum kind { FLOATS, INTEGERS, STREAM, FINISH };
 
 /* sum + a b, or of integers (a constant) a sum of products in 32 bits; as text
  * for the assembler, because floats have to do without AVX512_VNNI. */
@@ -90,6 +93,56 @@ DDP__WINO_INLINE void end_sum(enum kind kind, const struct block *t, size_t i,
         put_sum(kind == INTEGERS, t, i, j, sum);
 }
 
+/* How a vector of columns ends. */
+struct ending {
+    v16 bias, low, high;
+    __mmask16 mask; /* of columns that p has */
+    bool add, past;
+};
+
+DDP__WINO_INLINE struct ending ending_of(const struct block *t, size_t j)
+{
+    const struct ddp__wino_finish *f = t->finish;
+    size_t at = t->column + j, left = f->columns - at;
+    struct ending e = {.low = SET(f->low),
+                       .high = SET(f->high),
+                       .add = f->add,
+                       .past = f->past};
+
+    if (at < f->columns)
+        e.mask = (__mmask16)(left < 16 ? (1U << left) - 1 : 0xffff);
+    e.bias = _mm512_maskz_loadu_ps(e.mask, f->bias + at);
+    return e;
+}
+
+/* A NaN remains one. */
+DDP__WINO_INLINE void finish_sum(const struct ending *e, float *p, v16 sum)
+{
+    v16 v = ADD(sum, e->bias);
+
+    if (e->add)
+        v = ADD(v, _mm512_maskz_loadu_ps(e->mask, p));
+    v = _mm512_min_ps(e->high, _mm512_max_ps(e->low, v));
+    if (e->past)
+        _mm512_stream_ps(p, v);
+    else
+        _mm512_mask_storeu_ps(p, e->mask, v);
+}
+
+DDP__WINO_INLINE void finish_sums(const struct block *t, size_t rows, int wide,
+                                  v16 acc[ROWS][2])
+{
+    struct ending first = ending_of(t, 0);
+    struct ending second = wide > 1 ? ending_of(t, 16) : first;
+
+#pragma GCC unroll 14
+    for (size_t i = 0; i < rows; i++) {
+        finish_sum(&first, t->p + i * t->ldp, acc[i][0]);
+        if (wide > 1)
+            finish_sum(&second, t->p + i * t->ldp + 16, acc[i][1]);
+    }
+}
+
 /* `rows` rows of a against a panel of b of `wide` times 16 columns (constants
  * all).  Meanwhile k lines from t->next on are fetched. */
 DDP__WINO_INLINE void block(enum kind kind, size_t rows, int wide,
@@ -134,6 +187,10 @@ DDP__WINO_INLINE void block(enum kind kind, size_t rows, int wide,
         a0++, a3++, a6++, a9++, a12++;
         /* One register per pointer, not one per row. */
         __asm__("" : "+r"(a0), "+r"(a3), "+r"(a6), "+r"(a9), "+r"(a12));
+    }
+    if (kind == FINISH) {
+        finish_sums(t, rows, wide, acc);
+        return;
     }
 #pragma GCC unroll 14
     for (size_t i = 0; i < rows; i++) {
@@ -192,7 +249,19 @@ DDP__WINO static void half_stream(size_t rows, const struct block *t)
     rows_of_block(STREAM, 1, rows, t);
 }
 
-void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp)
+DDP__WINO static void whole_finish(size_t rows, const struct block *t)
+{
+    rows_of_block(FINISH, 2, rows, t);
+}
+
+DDP__WINO static void half_finish(size_t rows, const struct block *t)
+{
+    rows_of_block(FINISH, 1, rows, t);
+}
+
+/* f: NULL, or what follows. */
+static void multiply(const struct ddp__wino_product *g,
+                     const struct ddp__wino_finish *f, float *p, size_t ldp)
 {
     size_t k = g->k;
     const float *b = g->b;
@@ -211,16 +280,32 @@ void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp)
                                   early ? b + PANEL * k + i / ROWS * 16 * k : b,
                               .row = g->row ? g->row + i : NULL,
                               .col = g->row ? g->col + j : NULL,
+                              .finish = f,
+                              .column = j,
                               .p = p + i * ldp + j,
                               .ldp = ldp};
             size_t rows = g->m - i < ROWS ? g->m - i : ROWS;
 
-            if (g->row)
+            if (f)
+                (wide ? whole_finish : half_finish)(rows, &t);
+            else if (g->row)
                 (wide ? whole_i16 : half_i16)(rows, &t);
             else
                 (wide ? whole : half)(rows, &t);
         }
     }
+}
+
+void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp)
+{
+    multiply(g, NULL, p, ldp);
+}
+
+void ddp__wino_gemm_finish(const struct ddp__wino_product *g,
+                           const struct ddp__wino_finish *f, float *p,
+                           size_t ldp)
+{
+    multiply(g, f, p, ldp);
 }
 
 void ddp__wino_gemm_stream(const struct ddp__wino_product *g,

@@ -24,6 +24,16 @@ struct ddp__wino_stream {
     bool past;         /* p goes past the caches, in whole lines of 64 bytes */
 };
 
+/* What sums of floats become: p = sum + bias (+ p), and at least low and at
+ * most high. */
+struct ddp__wino_finish {
+    const float *bias; /* [columns] */
+    size_t columns;    /* that are stored: up to n */
+    float low, high;
+    bool add;  /* p */
+    bool past; /* p goes past the caches, in whole lines of 64 bytes */
+};
+
 /* p[m][n] = sum over k of a[m][k] b[k][n]; n a multiple of 16, b in panels of
  * 32 columns and, at the end, of 16. */
 void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp);
@@ -31,6 +41,11 @@ void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp);
 /* The same, of floats; columns up to a multiple of 16 are stored. */
 void ddp__wino_gemm_stream(const struct ddp__wino_product *g,
                            const struct ddp__wino_stream *m, float *p,
+                           size_t ldp);
+
+/* As ddp__wino_gemm(), of floats, with what follows. */
+void ddp__wino_gemm_finish(const struct ddp__wino_product *g,
+                           const struct ddp__wino_finish *f, float *p,
                            size_t ldp);
 
 /* p[m][n] (+)= sum over k of a[k][m] b[k][n]; m a multiple of 8, n of 16. */
