@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/team.h"
 #include "engine/engine.h"
 #include "engine/lane_buffers.h"
 #include "engine/step.h"
@@ -23,7 +24,7 @@
 #include "train/evaluate.h"
 #include "train/slice.h"
 
-enum { SUB_BATCH = 32 };
+enum { SUB_BATCH = 32, SHARE = 1 << 17 /* bytes that a worker copies */ };
 enum { FREE = -1, WAITED_FOR = -2 }; /* for numbers of requests */
 
 /* What a request runs in: its buffers and its state. */
@@ -50,6 +51,31 @@ struct ddp_compiled {
 
 /* ---- HOST functions of the graph ---------------------------------------- */
 
+/* Samples on their way into the network, in parts. */
+struct copy {
+    char *to;
+    const char *from;
+    size_t size, parts;
+};
+
+static int copy_part(void *arg, int i)
+{
+    const struct copy *c = arg;
+    size_t begin = c->size * (size_t)i / c->parts;
+    size_t end = c->size * ((size_t)i + 1) / c->parts;
+
+    memcpy(c->to + begin, c->from + begin, end - begin);
+    return 0;
+}
+
+static void copy_samples(void *to, const void *from, size_t size)
+{
+    int parts = ddp__team_parts(size, SHARE);
+
+    ddp__team_each(parts, copy_part,
+                   &(struct copy){to, from, size, (size_t)parts});
+}
+
 static int fill_x(const struct ddp__task *t, void *arg)
 {
     const struct ddp_compiled *c = arg;
@@ -57,7 +83,7 @@ static int fill_x(const struct ddp__task *t, void *arg)
     size_t size = (size_t)t->n * c->x_size;
     int64_t *id = t->data[DDP__FILL_IDS];
 
-    memcpy(t->data[DDP__FILL_X], s->x, size);
+    copy_samples(t->data[DDP__FILL_X], s->x, size);
     s->x += size;
     for (int i = 0; i < t->n; i++)
         id[i] = i;
