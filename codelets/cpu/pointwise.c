@@ -193,7 +193,7 @@ static size_t steps_of(const struct run *u)
 static int run_part(void *arg, int i)
 {
     const struct run *u = arg;
-    size_t band = (size_t)i / u->groups, group = (size_t)i % u->groups;
+    size_t band = (size_t)i % u->bands, group = (size_t)i / u->bands;
     size_t last = part_begin(steps_of(u), band + 1, u->bands) * STEP;
     size_t panels = (u->all + PANEL - 1) / PANEL;
     size_t end = part_begin(panels, group + 1, u->groups);
@@ -218,14 +218,15 @@ static int run_part(void *arg, int i)
 }
 
 /* Each part reads the weights of its panels and the pixels of its rows: what is
- * more than the other is cut. */
+ * more than the other is cut.  Two workers share an odd number of panels in
+ * halves of rows. */
 static void cut(struct run *u, size_t parts)
 {
     size_t panels = (u->all + PANEL - 1) / PANEL, steps = steps_of(u);
 
     if (u->c * u->o > u->rows * (u->c + u->o)) {
-        u->groups = least(parts, panels);
-        u->bands = least(parts / u->groups, steps);
+        u->groups = panels <= 2 * parts ? panels : parts;
+        u->bands = parts > 1 && u->groups % 2 ? least(2, steps) : 1;
     } else {
         u->bands = least(parts, steps);
         u->groups = least(parts / u->bands, panels);
