@@ -58,9 +58,9 @@ static int count_sums(const ddp_graph_t *g)
 }
 
 /* So many norms are joined, `sums` of them with a residual, and `alone` are
- * not. */
-static void test_counts(const char *what, ddp_chain_t *m,
-                        struct ddp_shape shape, int joined, int sums, int alone)
+ * not; nor are `adds` sums. */
+static void test_all(const char *what, ddp_chain_t *m, struct ddp_shape shape,
+                     int joined, int sums, int alone, int adds)
 {
     ddp_graph_t *g = build(m, DDP__INFER, true, shape);
     ddp_graph_t *plain = build(m, DDP__INFER, false, shape);
@@ -68,10 +68,19 @@ static void test_counts(const char *what, ddp_chain_t *m,
     is_int(count_op(g, DDP__OP_CONV_NORM), joined, "%s: norms joined", what);
     is_int(count_sums(g), sums, "%s: of them with a residual", what);
     is_int(count_op(g, DDP__OP_BN_EVAL), alone, "%s: norms left", what);
-    is_int(g->nodes, plain->nodes - joined, "%s: a node less for each", what);
+    is_int(count_op(g, DDP__OP_ADD), adds, "%s: sums left", what);
+    is_int(g->nodes,
+           plain->nodes - joined - count_op(plain, DDP__OP_ADD) + adds,
+           "%s: a node less for each", what);
     ddp__graph_free(g);
     ddp__graph_free(plain);
     ddp_chain_free(m);
+}
+
+static void test_counts(const char *what, ddp_chain_t *m,
+                        struct ddp_shape shape, int joined, int sums, int alone)
+{
+    test_all(what, m, shape, joined, sums, alone, 0);
 }
 
 static void test_model(const char *model, int joined, int sums, int alone)
@@ -121,11 +130,11 @@ static void test_readers(void)
 
     test_counts("an activation between",
                 ddp_chain_new(conv(), relu, norm(), DDP_END), shape, 0, 0, 1);
-    test_counts("a norm whose x is also a residual",
-                ddp_chain_new(conv(),
-                              add_to(ddp_chain_new(norm(), conv(), DDP_END)),
-                              DDP_END),
-                shape, 0, 0, 1);
+    test_all("a norm whose x is also a residual",
+             ddp_chain_new(conv(),
+                           add_to(ddp_chain_new(norm(), conv(), DDP_END)),
+                           DDP_END),
+             shape, 0, 0, 1, 1);
     test_counts("a residual that the convolution reads",
                 after_norm(ddp_chain_new(conv(), norm(), DDP_END)), shape, 1, 0,
                 1);
@@ -139,13 +148,33 @@ static void test_readers(void)
         shape, 0, 0, 1);
 }
 
+/* The same with sums that no activation follows. */
+static void test_sums(void)
+{
+    const struct ddp_shape shape = {5, 5, CHANNELS};
+    ddp_layer_t *two[2];
+
+    for (int i = 0; i < 2; i++)
+        two[i] = add_to(ddp_chain_new(conv(), norm(), conv(), norm(), DDP_END));
+    test_all("a sum", ddp_chain_new(conv(), norm(), two[0], DDP_END), shape, 3,
+             1, 0, 0);
+    test_all("a sum with the input", ddp_chain_new(two[1], DDP_END), shape, 2,
+             0, 0, 1);
+    test_all("a sum with what the convolution reads",
+             ddp_chain_new(conv(), norm(),
+                           add_to(ddp_chain_new(conv(), norm(), DDP_END)),
+                           DDP_END),
+             shape, 2, 0, 0, 1);
+}
+
 int main(void)
 {
     test_model("resnet18", 20, 8, 0);
     test_model("resnet50", 53, 16, 0);
-    test_model("mobilenet_v2", 52, 0, 0);
+    test_model("mobilenet_v2", 52, 10, 0); /* sums of their own */
     test_model("densenet121", 59, 0, 62);
     test_training();
     test_readers();
+    test_sums();
     return done_testing();
 }

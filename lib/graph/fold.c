@@ -1,9 +1,10 @@
-/* fold.c - batch norms of evaluation, within the convolutions before them
+/* fold.c - batch norms of evaluation and sums, within convolutions before them
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * With running statistics a batch norm is a factor and a summand for each
  * channel, which a convolution can have in its weights: the norm, its residual
- * and its activation then cost no pass over memory.
+ * and its activation then cost no pass over memory.  So does a sum of the
+ * result and a residual that stands alone, as in MobileNetV2.
  */
 #include "config.h"
 
@@ -59,14 +60,11 @@ static bool is_used(const ddp_graph_t *g, int i, const ddp_value_t *v)
     return false;
 }
 
-/* Whether y of norm i may take the memory of its residual, if it has one: it is
- * an activation that nobody reads afterwards, nor the convolution itself. */
+/* Whether y of node i may take the memory of its residual r, if it has one: it
+ * is an activation that nobody reads afterwards, nor the convolution itself. */
 static bool can_replace(const ddp_graph_t *g, const struct ddp__node *conv,
-                        int i)
+                        int i, const ddp_value_t *r, const ddp_value_t *y)
 {
-    const ddp_value_t *r = g->node[i]->buf[DDP__BN_EVAL_R];
-    const ddp_value_t *y = g->node[i]->buf[DDP__BN_EVAL_Y];
-
     return !r || (r->role == DDP__ACTIVATION && y->base == y &&
                   conv->buf[DDP__CONV_FWD_X]->base != r->base &&
                   !is_used(g, i + 1, r));
@@ -101,6 +99,70 @@ static void join_nodes(ddp_graph_t *g, const struct ddp__node *conv,
     *norm = n;
 }
 
+/* The convolution with its norm that computes x, without residual or
+ * activation, for sum i and nobody else; -1. */
+static int find_summand(const ddp_graph_t *g, int i, const ddp_value_t *x)
+{
+    for (int k = 0; k < i; k++) {
+        const struct ddp__node *n = g->node[k];
+
+        if (n->call.op == DDP__OP_CONV_NORM && n->buf[DDP__CONV_NORM_Y] == x)
+            return n->call.conv.act == DDP_IDENTITY && !n->call.sum &&
+                           count_uses(g, x) == 2
+                       ? k
+                       : -1;
+    }
+    return -1;
+}
+
+/* It stands where the sum stood. */
+static void join_sum(ddp_graph_t *g, const struct ddp__node *conv,
+                     struct ddp__node *sum, ddp_value_t *residual)
+{
+    struct ddp__node n = *conv;
+
+    n.phase = sum->phase;
+    n.call.conv.act = sum->call.act;
+    n.call.sum = true;
+    n.buf[DDP__CONV_NORM_Y] = sum->buf[DDP__ADD_Y];
+    n.call.buf[DDP__CONV_NORM_Y] = sum->call.buf[DDP__ADD_Y];
+    n.access[DDP__CONV_NORM_Y] = DDP_UPDATE;
+    replace_value(g, residual, n.buf[DDP__CONV_NORM_Y]);
+    *sum = n;
+}
+
+/* The convolution that node i, a sum, was joined with; -1: none. */
+static int fold_sum(ddp_graph_t *g, int i)
+{
+    struct ddp__node *sum = g->node[i];
+
+    for (int k = 0; k < 2; k++) {
+        ddp_value_t *x = sum->buf[k ? DDP__ADD_B : DDP__ADD_A];
+        ddp_value_t *r = sum->buf[k ? DDP__ADD_A : DDP__ADD_B];
+        int conv = find_summand(g, i, x);
+
+        if (conv < 0 ||
+            !can_replace(g, g->node[conv], i, r, sum->buf[DDP__ADD_Y]))
+            continue;
+        join_sum(g, g->node[conv], sum, r);
+        return conv;
+    }
+    return -1;
+}
+
+/* The convolution that node i, a norm, was joined with; -1: none. */
+static int fold_norm(ddp_graph_t *g, int i)
+{
+    struct ddp__node *norm = g->node[i];
+    int conv = find_conv(g, norm);
+
+    if (conv < 0 || !can_replace(g, g->node[conv], i, norm->buf[DDP__BN_EVAL_R],
+                                 norm->buf[DDP__BN_EVAL_Y]))
+        return -1;
+    join_nodes(g, g->node[conv], norm);
+    return conv;
+}
+
 static void remove_node(ddp_graph_t *g, int i)
 {
     free(g->node[i]);
@@ -131,13 +193,13 @@ void ddp__graph_fold(ddp_graph_t *g)
     if (!g->spec.folds)
         return;
     for (int i = 0; i < g->nodes; i++) {
-        int conv = g->node[i]->call.op == DDP__OP_BN_EVAL
-                       ? find_conv(g, g->node[i])
-                       : -1;
+        enum ddp__op op = g->node[i]->call.op;
+        int conv = op == DDP__OP_BN_EVAL ? fold_norm(g, i)
+                   : op == DDP__OP_ADD   ? fold_sum(g, i)
+                                         : -1;
 
-        if (conv < 0 || !can_replace(g, g->node[conv], i))
+        if (conv < 0)
             continue;
-        join_nodes(g, g->node[conv], g->node[i]);
         remove_node(g, conv);
         i--;
     }
