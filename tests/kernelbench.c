@@ -113,6 +113,10 @@ enum passes { FWD = 1, BWD_X = 2, BWD_W = 4, BOTH = FWD | BWD_X, ALL = 7 };
 /* of one image, with SiLU */
 #define INFER(file, what, side, c, o, k, s, p, g)                              \
     LAYER(file, FWD, CHECK_CONV_NORM, 1, what, side, c, o, k, s, p, g, DDP_SILU)
+/* with ReLU6 */
+#define CLAMP(file, side, c, o, k, s, p, g)                                    \
+    LAYER(file, FWD, CHECK_CONV_NORM, 1, "relu6", side, c, o, k, s, p, g,      \
+          DDP_RELU6)
 
 /* What is measured. */
 static const struct line {
@@ -275,6 +279,20 @@ static const struct line {
     INFER("depthwise_infer", "3x3", 112, 32, 32, 3, 1, 1, 32),
     INFER("depthwise_infer", "5x5", 14, 672, 672, 5, 1, 2, 672),
     INFER("pointwise", "1x1", 56, 24, 144, 1, 1, 0, 1),
+    CLAMP("depthwise_infer", 112, 32, 32, 3, 1, 1, 32),
+    CLAMP("depthwise_infer", 112, 96, 96, 3, 2, 1, 96),
+    CLAMP("depthwise_infer", 56, 144, 144, 3, 1, 1, 144),
+    CLAMP("depthwise_infer", 28, 192, 192, 3, 1, 1, 192),
+    CLAMP("depthwise_infer", 14, 384, 384, 3, 1, 1, 384),
+    CLAMP("depthwise_infer", 7, 960, 960, 3, 1, 1, 960),
+    CLAMP("pointwise", 112, 16, 96, 1, 1, 0, 1),
+    CLAMP("pointwise", 56, 24, 144, 1, 1, 0, 1),
+    CLAMP("pointwise", 28, 32, 192, 1, 1, 0, 1),
+    CLAMP("pointwise", 14, 96, 576, 1, 1, 0, 1),
+    CLAMP("pointwise", 7, 160, 960, 1, 1, 0, 1),
+    CLAMP("pointwise", 7, 960, 160, 1, 1, 0, 1),
+    CLAMP("pointwise", 7, 960, 320, 1, 1, 0, 1),
+    CLAMP("pointwise", 7, 320, 1280, 1, 1, 0, 1),
     INFER("pointwise", "1x1", 14, 112, 672, 1, 1, 0, 1),
 };
 enum { LINES = sizeof(lines) / sizeof(lines[0]) };
