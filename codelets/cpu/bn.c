@@ -42,6 +42,7 @@
 #include "backend.h"
 #include "bn.h"
 #include "bn_line_v16.h"
+#include "bn_silu_v16.h"
 #include "bn_sum_v16.h"
 #include "mask.h"
 #include "store.h"
@@ -297,8 +298,10 @@ static void normalise_blocks(const struct ddp__task *t,
     ddp__store_end();
 }
 
+/* room: for the parameters of bn_silu_v16.c, if it computes this, or NULL. */
 static void normalise_line(const struct ddp__task *t, const struct ddp__rows *r,
-                           const struct ddp__bn_params *p, const void *res)
+                           const struct ddp__bn_params *p, const void *res,
+                           void *room)
 {
     void *y = t->data[DDP__BN_FWD_Y];
     struct ddp__bn_line l = {
@@ -311,7 +314,16 @@ static void normalise_line(const struct ddp__task *t, const struct ddp__rows *r,
         .b = r->b,
         .stream = r->stream && (uintptr_t)y % 64 == 0};
 
-    ddp__bn_normalise_v16(p, &l, t->call->bn.act);
+    if (room) {
+        struct ddp__bn_silu u = ddp__bn_silu_in(room, r->width);
+
+        ddp__bn_silu_set(&u, u.mean, p->mean);
+        ddp__bn_silu_set(&u, u.a, p->a);
+        ddp__bn_silu_set(&u, u.shift, p->shift);
+        ddp__bn_silu_normalise(&u, &l);
+    } else {
+        ddp__bn_normalise_v16(p, &l, t->call->bn.act);
+    }
 }
 
 /* ---- kernels ------------------------------------------------------------ */
@@ -344,9 +356,12 @@ static int run_bn(const struct ddp__task *t, float *stat, const void *res,
     size_t w = ddp__bn_spaced(&r), c = r.c;
     size_t tmp = ddp__align(3 * w * sizeof(float));
     size_t sum = ddp__align(2 * w * sizeof(double));
+    bool silu = ddp__bn_silu_fits(t->call->bn.act, res, r.b, r.width);
     const float *scale = t->data[DDP__BN_FWD_W], *shift = scale + c;
     char *scratch = ddp__scratch(
-        tmp + sum + ddp__align((r.chunk * r.width + 16) * sizeof(float)));
+        tmp + sum +
+        (silu ? ddp__bn_silu_size(r.width)
+              : ddp__align((r.chunk * r.width + 16) * sizeof(float))));
     float *par = (float *)(void *)scratch;
     struct ddp__bn_params p = {par, par + w, par + 2 * w, NULL, NULL};
 
@@ -363,7 +378,7 @@ static int run_bn(const struct ddp__task *t, float *stat, const void *res,
     for (int i = 0; i < 3; i++)
         ddp__bn_repeat(&r, par + (size_t)i * w, w);
     if (ddp__unit_v16(r.b))
-        normalise_line(t, &r, &p, res);
+        normalise_line(t, &r, &p, res, silu ? scratch + tmp + sum : NULL);
     else
         normalise_blocks(t, &r, &p, res,
                          (float *)(void *)(scratch + tmp + sum));

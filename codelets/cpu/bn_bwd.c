@@ -22,6 +22,7 @@
 #include "bn.h"
 #include "bn_bwd_loops.h"
 #include "bn_line_v16.h"
+#include "bn_silu_v16.h"
 #include "bn_sum_v16.h"
 #include "mask.h"
 #include "store.h"
@@ -37,6 +38,8 @@ struct pass {
     float *par, *buf; /* par: what p points to */
     double *sum;
     enum ddp__bn_source from;
+    bool silu; /* bn_silu_v16.c computes it, with these parameters in buf */
+    struct ddp__bn_silu of_silu;
 };
 
 /* The block of at most `most` rows from `at` on, or the last, shorter row. */
@@ -93,7 +96,21 @@ static bool in_registers(const struct pass *s, const struct ddp__bn_part *k)
            (!k->dr || (k->mask && !s->r.b && k->len % 16 == 0));
 }
 
-static void first_pass(const struct pass *s, double *sum)
+/* All values, as one line. */
+static struct ddp__bn_line line_of(const struct pass *s)
+{
+    return (struct ddp__bn_line){.x = s->all.x,
+                                 .dy = s->all.dy,
+                                 .y = s->all.y,
+                                 .to = s->all.dx,
+                                 .len = s->r.rows * s->r.width + s->r.tail,
+                                 .period = s->r.width,
+                                 .b = s->r.b,
+                                 .stream = s->r.stream &&
+                                           (uintptr_t)s->all.dx % 64 == 0};
+}
+
+static void sum_blocks(const struct pass *s, double *sum)
 {
     size_t w = s->r.width, end = s->r.rows + (s->r.tail > 0);
     size_t most =
@@ -116,8 +133,18 @@ static void first_pass(const struct pass *s, double *sum)
         ddp__bn_add(sum + w, k.s2, k.len);
     }
     ddp__store_end();
+}
+
+static void first_pass(const struct pass *s, double *sum)
+{
+    struct ddp__bn_line l = line_of(s);
+
+    if (s->silu)
+        ddp__bn_silu_sum(&s->of_silu, &l, sum);
+    else
+        sum_blocks(s, sum);
     ddp__bn_gather(&s->r, sum);
-    ddp__bn_gather(&s->r, sum + w);
+    ddp__bn_gather(&s->r, sum + s->r.width);
 }
 
 /* From the end to the beginning: what the first pass read last may still be in
@@ -141,17 +168,12 @@ static void second_pass(const struct pass *s)
 
 static void spread_line(const struct pass *s)
 {
-    struct ddp__bn_line l = {.x = s->all.x,
-                             .dy = s->all.dy,
-                             .y = s->all.y,
-                             .to = s->all.dx,
-                             .len = s->r.rows * s->r.width + s->r.tail,
-                             .period = s->r.width,
-                             .b = s->r.b,
-                             .stream =
-                                 s->r.stream && (uintptr_t)s->all.dx % 64 == 0};
+    struct ddp__bn_line l = line_of(s);
 
-    ddp__bn_spread_v16(&s->p, &l, s->from);
+    if (s->silu)
+        ddp__bn_silu_spread(&s->of_silu, &l);
+    else
+        ddp__bn_spread_v16(&s->p, &l, s->from);
 }
 
 static void store_gradient(const struct ddp__task *t, float *g, double v)
@@ -198,6 +220,18 @@ static void store_factors(const struct pass *s, const double *sum, size_t apart,
     }
     ddp__bn_repeat(&s->r, k1, w);
     ddp__bn_repeat(&s->r, k2, w);
+    if (s->silu) {
+        ddp__bn_silu_set(&s->of_silu, s->of_silu.k1, k1);
+        ddp__bn_silu_set(&s->of_silu, s->of_silu.k2, k2);
+        ddp__bn_silu_scale(&s->of_silu);
+    }
+}
+
+static void load_silu(const struct pass *s)
+{
+    ddp__bn_silu_set(&s->of_silu, s->of_silu.mean, s->p.mean);
+    ddp__bn_silu_set(&s->of_silu, s->of_silu.a, s->p.a);
+    ddp__bn_silu_set(&s->of_silu, s->of_silu.shift, s->p.shift);
 }
 
 /* mean, a and shift, as the forward pass had them. */
@@ -217,6 +251,8 @@ static void load_parameters(const struct pass *s, float *par)
     }
     for (size_t i = 0; i < 3; i++)
         ddp__bn_repeat(&s->r, par + i * width, width);
+    if (s->silu)
+        load_silu(s);
 }
 
 /* Room for both passes, and what they read.  dx is NULL where it is not an
@@ -226,9 +262,12 @@ static int begin(struct pass *s, const struct ddp__task *t, void *dx)
     struct ddp__rows r = ddp__bn_rows(t, DDP__BN_BWD_X);
     size_t w = ddp__bn_spaced(&r),
            n = ddp__align(w * sizeof(float)) / sizeof(float);
+    bool silu =
+        ddp__bn_silu_fits(t->call->bn.act, t->call->bn.residual, r.b, r.width);
     char *scratch =
         ddp__scratch(7 * n * sizeof(float) + 2 * n * sizeof(double) +
-                     (r.chunk * r.width + 16) * sizeof(float));
+                     (silu ? ddp__bn_silu_size(r.width)
+                           : (r.chunk * r.width + 16) * sizeof(float)));
     float *par = (float *)(void *)scratch;
     bool mask = t->call->bn.mask;
 
@@ -248,8 +287,11 @@ static int begin(struct pass *s, const struct ddp__task *t, void *dx)
                 .s1 = par + 5 * w,
                 .s2 = par + 6 * w},
         .sum = (double *)(void *)(par + 7 * n),
-        .from = ddp__bn_source_of(t->call->bn.act, t->call->bn.residual)};
+        .from = ddp__bn_source_of(t->call->bn.act, t->call->bn.residual),
+        .silu = silu};
     s->buf = (float *)(void *)(s->sum + 2 * n);
+    if (silu)
+        s->of_silu = ddp__bn_silu_in(s->buf, r.width);
     load_parameters(s, par);
     return 0;
 }

@@ -16,6 +16,8 @@ libddp_core_la_SOURCES += \
     %D%/bn_bwd_loops.h \
     %D%/bn_line_v16.c \
     %D%/bn_line_v16.h \
+    %D%/bn_silu_v16.c \
+    %D%/bn_silu_v16.h \
     %D%/bn_sum_v16.c \
     %D%/bn_sum_v16.h \
     %D%/bn_v16.h \
