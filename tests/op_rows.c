@@ -664,6 +664,11 @@ const struct check_row op_rows[] = {
     {CHECK_SCALE, "24 channels", OF(3, 3), .x = {6, 5, 24}},
     {CHECK_SCALE, "24 channels, y kept", OF(3, 3), .x = {6, 5, 24},
      .call.scaled = true},
+    {CHECK_SCALE, "64 channels", OF(3, 3), .x = {9, 11, 64}},
+    {CHECK_SCALE, "144 channels, y kept", OF(2, 3), .x = {13, 5, 144},
+     .call.scaled = true},
+    {CHECK_SCALE, "38 channels", OF(2, 2), .x = {9, 8, 38}},
+    {CHECK_SCALE, "1.8 million values", OF(3, 3), .x = {80, 80, 96}},
     {CHECK_DROPOUT, "of a third, 16 channels", OF(2, 3), .x = {5, 3, 16},
      .call.dropout = {1 / 3.0f, false, 7}},
 

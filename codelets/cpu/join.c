@@ -6,6 +6,8 @@
 #include "backend.h"
 #include "base/team.h"
 #include "cpu.h"
+#include "scale_v16.h"
+#include "store.h"
 #include "thread.h"
 
 /* ---- concat, split ------------------------------------------------------ */
@@ -102,7 +104,8 @@ struct scaling {
     const void *x, *s;
     void *y;
     size_t rows, c, parts;
-    bool b;
+    bool b, stream;
+    const struct ddp__scale *vectors; /* or NULL */
 };
 
 static int scale_part(void *arg, int i)
@@ -111,9 +114,33 @@ static int scale_part(void *arg, int i)
     size_t at = (size_t)i * g->rows / g->parts;
     size_t end = ((size_t)i + 1) * g->rows / g->parts;
 
+    if (g->vectors) {
+        ddp__scale_rows(g->vectors, &(struct ddp__scale_line){
+                                        .from = ddp__at(g->x, at * g->c, g->b),
+                                        .to = ddp__to(g->y, at * g->c, g->b),
+                                        .rows = end - at,
+                                        .stream = g->stream});
+        return 0;
+    }
     (g->b ? scale_bf16 : scale_f32)(ddp__at(g->x, at * g->c, g->b), g->s,
                                     ddp__to(g->y, at * g->c, g->b), end - at,
                                     g->c);
+    return 0;
+}
+
+/* Factors for scale_v16.c, if that computes so many channels, or NULL. */
+static int find_vectors(struct ddp__scale *to, const struct ddp__scale **out,
+                        size_t c, bool b)
+{
+    void *room;
+
+    *out = NULL;
+    if (!ddp__scale_fits(c, b))
+        return 0;
+    if (!(room = ddp__scratch(ddp__scale_size(c))))
+        return DDP_ENOMEM;
+    *to = ddp__scale_in(room, c, b);
+    *out = to;
     return 0;
 }
 
@@ -121,16 +148,24 @@ int ddp__cpu_scale_fwd(const struct ddp__task *t)
 {
     size_t c = (size_t)t->call->buf[DDP__SCALE_FWD_X].shape.c, n = (size_t)t->n;
     size_t rows = ddp__rows(t, DDP__SCALE_FWD_X) / n;
-    int parts = ddp__team_parts(rows * c, PART);
     bool b = ddp__is_bf16(t, DDP__SCALE_FWD_X);
+    struct ddp__scale factors;
+    struct scaling g = {.rows = rows,
+                        .c = c,
+                        .parts = (size_t)ddp__team_parts(rows * c, PART),
+                        .b = b,
+                        .stream = ddp__streams(n * rows * c, b)};
 
-    for (size_t i = 0; i < n; i++)
-        ddp__team_each(parts, scale_part,
-                       &(struct scaling){
-                           ddp__at(t->data[DDP__SCALE_FWD_X], i * rows * c, b),
-                           ddp__at(t->data[DDP__SCALE_FWD_S], i * c, b),
-                           ddp__to(t->data[DDP__SCALE_FWD_Y], i * rows * c, b),
-                           rows, c, (size_t)parts, b});
+    if (find_vectors(&factors, &g.vectors, c, b) < 0)
+        return DDP_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        g.x = ddp__at(t->data[DDP__SCALE_FWD_X], i * rows * c, b);
+        g.s = ddp__at(t->data[DDP__SCALE_FWD_S], i * c, b);
+        g.y = ddp__to(t->data[DDP__SCALE_FWD_Y], i * rows * c, b);
+        if (g.vectors)
+            ddp__scale_set(g.vectors, g.s);
+        ddp__team_each((int)g.parts, scale_part, &g);
+    }
     return 0;
 }
 
@@ -160,26 +195,72 @@ static void store_sums(const double *total, const void *by, void *ds, size_t c,
     }
 }
 
+/* One sample. */
+struct sample {
+    const void *x, *s, *dy, *by; /* by: see above */
+    void *dx, *ds;
+    size_t rows, c;
+    bool b, stream;
+};
+
+static struct sample sample_of(const struct ddp__task *t, size_t i, size_t rows,
+                               size_t c, bool b)
+{
+    size_t at = i * rows * c;
+    struct sample p = {.x = ddp__at(t->data[DDP__SCALE_BWD_X], at, b),
+                       .s = ddp__at(t->data[DDP__SCALE_BWD_S], i * c, b),
+                       .dy = ddp__at(t->data[DDP__SCALE_BWD_DY], at, b),
+                       .dx = ddp__to(t->data[DDP__SCALE_BWD_DX], at, b),
+                       .ds = ddp__to(t->data[DDP__SCALE_BWD_DS], i * c, b),
+                       .rows = rows,
+                       .c = c,
+                       .b = b};
+
+    p.by = t->call->scaled ? p.s : NULL;
+    p.stream = ddp__streams((size_t)t->n * rows * c, b);
+    return p;
+}
+
+static int scale_by_vectors(const struct ddp__task *t, size_t rows, size_t c,
+                            bool b)
+{
+    size_t totals = ddp__align(c * sizeof(double));
+    char *room = ddp__scratch(totals + ddp__scale_size(c));
+    double *total = (double *)(void *)room;
+    struct ddp__scale v;
+
+    if (!room)
+        return DDP_ENOMEM;
+    v = ddp__scale_in(room + totals, c, b);
+    for (size_t i = 0; i < (size_t)t->n; i++) {
+        struct sample p = sample_of(t, i, rows, c, b);
+
+        ddp__scale_set(&v, p.s);
+        ddp__scale_and_sum(
+            &v, &(struct ddp__scale_line){p.dy, p.x, p.dx, rows, p.stream},
+            total);
+        store_sums(total, p.by, p.ds, c, b);
+    }
+    return 0;
+}
+
 int ddp__cpu_scale_bwd(const struct ddp__task *t)
 {
-    size_t c = (size_t)t->call->buf[DDP__SCALE_BWD_X].shape.c, n = (size_t)t->n;
-    size_t rows = ddp__rows(t, DDP__SCALE_BWD_X) / n;
+    size_t c = (size_t)t->call->buf[DDP__SCALE_BWD_X].shape.c;
+    size_t rows = ddp__rows(t, DDP__SCALE_BWD_X) / (size_t)t->n;
     bool b = ddp__is_bf16(t, DDP__SCALE_BWD_X);
-    double *total = ddp__scratch(c * (sizeof(double) + sizeof(float)));
+    double *total;
 
-    if (!total)
+    if (ddp__scale_fits(c, b))
+        return scale_by_vectors(t, rows, c, b);
+    if (!(total = ddp__scratch(c * (sizeof(double) + sizeof(float)))))
         return DDP_ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        const void *x = ddp__at(t->data[DDP__SCALE_BWD_X], i * rows * c, b);
-        const void *dy = ddp__at(t->data[DDP__SCALE_BWD_DY], i * rows * c, b);
-        const void *s = ddp__at(t->data[DDP__SCALE_BWD_S], i * c, b);
+    for (size_t i = 0; i < (size_t)t->n; i++) {
+        struct sample p = sample_of(t, i, rows, c, b);
 
-        sum_products(x, dy, rows, c, (float *)(total + c), total, b);
-        store_sums(total, t->call->scaled ? s : NULL,
-                   ddp__to(t->data[DDP__SCALE_BWD_DS], i * c, b), c, b);
-        (b ? scale_bf16 : scale_f32)(
-            dy, s, ddp__to(t->data[DDP__SCALE_BWD_DX], i * rows * c, b), rows,
-            c);
+        sum_products(p.x, p.dy, rows, c, (float *)(total + c), total, b);
+        store_sums(total, p.by, p.ds, c, b);
+        (b ? scale_bf16 : scale_f32)(p.dy, p.s, p.dx, rows, c);
     }
     return 0;
 }

@@ -107,6 +107,8 @@ libddp_core_la_SOURCES += \
     %D%/pointwise.c \
     %D%/rows.c \
     %D%/rows.h \
+    %D%/scale_v16.c \
+    %D%/scale_v16.h \
     %D%/shared_pack.c \
     %D%/shared_pack.h \
     %D%/skinny.c \
