@@ -14,12 +14,18 @@
  *     28x28x240        12.9 2.4, bf16 29.5 0.95
  *     56x56x144 to 28  11.3 3.9, bf16 44.9 1.35
  *
+ * With AMX what the next strip reads is fetched while a strip is copied.  One
+ * of two busy cores of an Intel Xeon, 16 images, milliseconds without that and
+ * with it: 28x28x240 4.8 4.0, bf16 4.1 2.8; 14x14x672 4.1 2.8, bf16 2.4 2.1.
+ * Other processors fetch nothing until somebody measures there.
+ *
  * Against sums in f64, errors are 2.4e-7 to 3.3e-7 of the norm, by oneDNN
  * 2.6e-7 to 1.9e-6; bf16 1.1e-7 and 2.6e-7.  oneDNN's 3x3 kernels are as fast
  * as these loops would be.
  */
 #include "config.h"
 
+#include "amx.h"
 #include "base/error.h"
 #include "cpu.h"
 #include "depthwise_wgrad.h"
@@ -27,9 +33,21 @@
 #include "v16.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-enum { SIDE = 5, TAPS = SIDE * SIDE, LANES = 16, PLANE_BYTES = 1 << 15 };
+enum {
+    SIDE = 5,
+    TAPS = SIDE * SIDE,
+    LANES = 16,
+    LINE = 64,
+    PLANE_BYTES = 1 << 15
+};
 
 /* ---- images ------------------------------------------------------------- */
+
+/* Memory that is fetched meanwhile: `ahead` bytes for each pixel. */
+struct next {
+    const char *at;
+    size_t ahead;
+};
 
 /* Channels of one image: those of `mask`, from data on. */
 struct image {
@@ -66,25 +84,36 @@ DDP__V16_INLINE __m512 load_pixel(const struct image *m, size_t pixel)
         _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m->mask, p)), 16));
 }
 
+DDP__V16_INLINE void fetch(struct next *n)
+{
+    for (size_t i = 0; i < n->ahead; i += LINE)
+        _mm_prefetch(n->at + i, _MM_HINT_T1);
+    n->at += n->ahead;
+}
+
 /* Row y of an image, after `left` zeros, as `width` pixels. */
 DDP__V16 static void fill_row(const struct image *m, int y, int left, int width,
-                              float *row)
+                              float *row, struct next *next)
 {
     int count = m->w < width - left ? m->w : width - left;
     int end = left + count;
     size_t at = (size_t)y * (size_t)m->w;
+    struct next soon = *next;
 
     memset(row, 0, (size_t)left * LANES * sizeof(*row));
-    for (int x = 0; x < count; x++)
+    for (int x = 0; x < count; x++) {
+        fetch(&soon);
         _mm512_store_ps(row + (size_t)(left + x) * LANES,
                         load_pixel(m, at + (size_t)x));
+    }
+    *next = soon;
     memset(row + (size_t)end * LANES, 0,
            (size_t)(width - end) * LANES * sizeof(*row));
 }
 
 /* Rows of an image from `first` on, which may be outside. */
 static void fill_plane(const struct image *m, int first, int rows, int left,
-                       int width, float *plane)
+                       int width, float *plane, struct next *next)
 {
     size_t len = (size_t)width * LANES;
 
@@ -92,7 +121,7 @@ static void fill_plane(const struct image *m, int first, int rows, int left,
         if (y < 0 || y >= m->h)
             memset(plane, 0, len * sizeof(*plane));
         else
-            fill_row(m, y, left, width, plane);
+            fill_row(m, y, left, width, plane, next);
 }
 
 /* ---- products ----------------------------------------------------------- */
@@ -167,6 +196,18 @@ static int strips_new(const struct ddp__dnn_shape *s, struct strips *p)
     return 0;
 }
 
+/* What is fetched from a pixel on, while all blocks of channels of as many
+ * pixels are copied. */
+static struct next next_of(const struct ddp__dnn_shape *s, const void *data,
+                           int pixel)
+{
+    size_t c = (size_t)s->c, blocks = (c + LANES - 1) / LANES;
+    bool b = s->type == DDP_BF16;
+
+    return (struct next){ddp__at(data, (size_t)pixel * c, b),
+                         ddp__amx_here() ? c * (b ? 2 : 4) / blocks : 0};
+}
+
 /* What image i adds from row `at` of dy on. */
 static void add_strip(const struct strips *p, const struct ddp__task *t, int i,
                       int at)
@@ -176,6 +217,11 @@ static void add_strip(const struct strips *p, const struct ddp__task *t, int i,
     int rows = s->oh - at < p->rows ? s->oh - at : p->rows;
     struct window n = {(size_t)rows, (size_t)s->ow, (size_t)p->width,
                        (size_t)k->sh};
+    int last = ddp__min_int((at + rows - 1) * k->sh - k->top + SIDE, s->h);
+    struct next next_x =
+        next_of(s, t->data[DDP__CONV_BWD_W_X], (i * s->h + last) * s->w);
+    struct next next_dy = next_of(s, t->data[DDP__CONV_BWD_W_DY],
+                                  (i * s->oh + at + rows) * s->ow);
 
     for (size_t c = 0; c < (size_t)s->c; c += LANES) {
         struct image x =
@@ -184,8 +230,8 @@ static void add_strip(const struct strips *p, const struct ddp__task *t, int i,
             channels_of(t->data[DDP__CONV_BWD_W_DY], i, s->oh, s->ow, s, c);
 
         fill_plane(&x, at * k->sh - k->top, (rows - 1) * k->sh + SIDE, k->left,
-                   p->width, p->x);
-        fill_plane(&dy, at, rows, 0, s->ow, p->dy);
+                   p->width, p->x, &next_x);
+        fill_plane(&dy, at, rows, 0, s->ow, p->dy, &next_dy);
         add_products(&n, p->x, p->dy, p->dw + c * TAPS);
     }
 }
