@@ -41,6 +41,18 @@ int main(void)
 
 enum passes { FWD = 1, BWD_X = 2, BWD_W = 4, BOTH = FWD | BWD_X, ALL = 7 };
 
+#define DENSE(samples, c, o)                                                   \
+    {                                                                          \
+        "skinny", ALL,                                                         \
+        {                                                                      \
+            CHECK_DENSE, "dense", .n = (samples), .x = {1, 1, c}, .y = {       \
+                1,                                                             \
+                1,                                                             \
+                o                                                              \
+            }                                                                  \
+        }                                                                      \
+    }
+
 /* Square images and filters or windows of size k, stride s and padding p. */
 #define POOL(family, what, side, c, k, s, p)                                   \
     {                                                                          \
@@ -273,9 +285,9 @@ static const struct line {
     CONV("skinny", ALL, 2, "3x3", 2, 512, 512, 3, 1, 1, 1),
     CONV("skinny", ALL, 1, "3x3/2", 14, 512, 512, 3, 2, 1, 1),
     CONV("skinny", ALL, 1, "1x1", 7, 2048, 512, 1, 1, 0, 1),
-    {"skinny",
-     ALL,
-     {CHECK_DENSE, "dense", .n = 1, .x = {1, 1, 768}, .y = {1, 1, 512}}},
+    DENSE(1, 768, 512),
+    DENSE(4, 4096, 4096),
+    DENSE(16, 4096, 4096),
     INFER("depthwise_infer", "3x3", 112, 32, 32, 3, 1, 1, 32),
     INFER("depthwise_infer", "5x5", 14, 672, 672, 5, 1, 2, 672),
     INFER("pointwise", "1x1", 56, 24, 144, 1, 1, 0, 1),
