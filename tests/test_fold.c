@@ -160,6 +160,15 @@ static void test_sums(void)
              1, 0, 0);
     test_all("a sum with the input", ddp_chain_new(two[1], DDP_END), shape, 2,
              0, 0, 1);
+    test_all("a sum of a sum",
+             ddp_chain_new(conv(), norm(),
+                           add_to(ddp_chain_new(
+                               conv(), norm(),
+                               add_to(ddp_chain_new(conv(), norm(), conv(),
+                                                    norm(), DDP_END)),
+                               DDP_END)),
+                           DDP_END),
+             shape, 4, 1, 0, 1);
     test_all("a sum with what the convolution reads",
              ddp_chain_new(conv(), norm(),
                            add_to(ddp_chain_new(conv(), norm(), DDP_END)),
