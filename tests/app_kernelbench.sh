@@ -35,8 +35,8 @@ rows wgrad conv_bwd_w 4
 rows "depthwise_wgrad" conv_bwd_w 2
 rows "depthwise_train" conv_fwd 16
 rows "depthwise_train" conv_bwd_x 16
-rows skinny dense_bwd_w 1
-rows "depthwise_infer" conv_norm 2
+rows skinny dense_bwd_w 3
+rows "depthwise_infer" conv_norm 8
 
 # Both are right, so they are as close as roundings: of f32 sums, Winograd's
 # included, within 1e-4 of the norm; a bf16 result is rounded by 2^-9 = 2e-3,

@@ -47,43 +47,12 @@
 #include "thread.h"
 
 #ifdef DDP__AMX
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #define AMX                                                                    \
     __attribute__((target("avx512f,avx512bw,avx512vl,amx-tile,amx-bf16")))
 
 /* Of a block: with one tap, no rows are read twice where segments meet, and
  * fewer steps remain in the second level. */
 enum { BLOCK_STEPS = 64, BLOCK_STEPS_OF_ONE = 32 };
-
-/* ---- the processor ------------------------------------------------------ */
-
-/* The kernel gives a process leave to use tiles when it asks. */
-static bool ask_for_tiles(void)
-{
-    const long request_permission = 0x1023, tile_data = 18;
-    unsigned a, b, c, d;
-
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d >> 22 & 1) ||
-        !(d >> 24 & 1) || !__builtin_cpu_supports("avx512bw") ||
-        !__builtin_cpu_supports("avx512vl"))
-        return false;
-    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
-
-bool ddp__amx_here(void)
-{
-    static int have; /* 0: not yet known, 1: no, 2: yes */
-    int is = __atomic_load_n(&have, __ATOMIC_RELAXED);
-
-    if (!is) {
-        is = 1 + ask_for_tiles();
-        __atomic_store_n(&have, is, __ATOMIC_RELAXED);
-    }
-    return is == 2;
-}
 
 bool ddp__amx_fits(const struct ddp__dnn_shape *s)
 {
@@ -324,11 +293,6 @@ int ddp__amx_bwd_w(const struct ddp__dnn_shape *s, const void *x,
 }
 
 #else
-
-bool ddp__amx_here(void)
-{
-    return false;
-}
 
 bool ddp__amx_fits(const struct ddp__dnn_shape *s)
 {

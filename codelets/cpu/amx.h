@@ -9,15 +9,8 @@
 #ifndef DDP_AMX_H
 #define DDP_AMX_H
 
+#include "amx_here.h"
 #include "onednn.h"
-
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) &&          \
-    (defined(__clang__) || __GNUC__ >= 11)
-#define DDP__AMX 1
-#endif
-
-/* Whether this process may use tiles of a processor that has them. */
-bool ddp__amx_here(void);
 
 /* Whether this is worthwhile, here. */
 bool ddp__amx_fits(const struct ddp__dnn_shape *s);

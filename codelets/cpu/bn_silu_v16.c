@@ -16,7 +16,7 @@
  */
 #include "config.h"
 
-#include "amx.h"
+#include "amx_here.h"
 #include "bn_silu_v16.h"
 #include "store.h"
 #include "thread.h"

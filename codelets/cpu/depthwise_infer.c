@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "act_v16.h"
-#include "amx.h"
+#include "amx_here.h"
 #include "base/team.h"
 #include "cpu.h"
 #include "depthwise_row.h"

@@ -24,7 +24,7 @@
 #include "config.h"
 
 #include "act.h"
-#include "amx.h"
+#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
 #include "depthwise_wgrad_rows.h"

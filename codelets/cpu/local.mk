@@ -7,6 +7,8 @@ libddp_core_la_SOURCES += \
     %D%/act_units.c \
     %D%/act_units.h \
     %D%/act_v16.h \
+    %D%/amx_here.c \
+    %D%/amx_here.h \
     %D%/backend.c \
     %D%/backend.h \
     %D%/bn.c \
@@ -40,6 +42,8 @@ libddp_core_la_SOURCES += \
     %D%/rules.c \
     %D%/rules.h \
     %D%/rules_layerwise.c \
+    %D%/scale_v16.c \
+    %D%/scale_v16.h \
     %D%/store.c \
     %D%/store.h \
     %D%/thread.c \
@@ -107,8 +111,6 @@ libddp_core_la_SOURCES += \
     %D%/pointwise.c \
     %D%/rows.c \
     %D%/rows.h \
-    %D%/scale_v16.c \
-    %D%/scale_v16.h \
     %D%/shared_pack.c \
     %D%/shared_pack.h \
     %D%/skinny.c \

@@ -12,7 +12,7 @@
  */
 #include "config.h"
 
-#include "amx.h"
+#include "amx_here.h"
 #include "bn.h"
 #include "scale_v16.h"
 #include "store.h"

@@ -30,7 +30,7 @@
  */
 #include "config.h"
 
-#include "amx.h"
+#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
 #include "patch.h"

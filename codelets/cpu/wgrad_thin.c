@@ -31,7 +31,7 @@
 #include "config.h"
 
 #include "act.h"
-#include "amx.h"
+#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
 #include "thin_tile.h"

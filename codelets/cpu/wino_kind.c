@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amx.h"
+#include "amx_here.h"
 #include "wino_kind.h"
 #include "wino_line.h"
 #include "wino_square.h"
