@@ -115,6 +115,9 @@ libddp_core_la_SOURCES += \
     %D%/shared_pack.h \
     %D%/skinny.c \
     %D%/skinny.h \
+    %D%/skinny_product.h \
+    %D%/skinny_wgrad.c \
+    %D%/skinny_wgrad.h \
     %D%/thin.c \
     %D%/thin.h \
     %D%/thin_tile.c \

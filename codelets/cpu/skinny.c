@@ -1,5 +1,5 @@
 /* skinny.c - products with few rows: dense layers of few samples, convolutions
- * of few pixels (patch.c)
+ * of few pixels (patch.c); weight gradients are in skinny_wgrad.c
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * So few rows use a weight only a few times, and to pack it for oneDNN (pack.c)
@@ -26,10 +26,6 @@
  * are in memory: 16 rows by 512 to 512 take 0.47, 0.09, 2.9 ms, by oneDNN 0.09,
  * 0.10, 0.09.  So these loops need AVX-512.
  *
- * Gradients that do not fit in the caches go past them: two busy cores with AMX
- * need 6.4 and 13.1 ms for those of 4096x4096, 4 and 16 samples, with stores
- * through the caches, and 2.9 and 5.2.  There oneDNN needs 24 and 26.5.
- *
  * Errors relative to f64 of the dense layer were 5.0e-7, 3.9e-7, 4.0e-8 by
  * oneDNN; they are at most 1.4e-7, 2.1e-7, 4.0e-8.  Those of 16 images of 2x2
  * pixels and 256 channels were 5.8e-7, 5.8e-7, 9.6e-8 and are 1.6e-7, 1.6e-7,
@@ -41,31 +37,21 @@
 #include "base/team.h"
 #include "cpu.h"
 #include "skinny.h"
-#include "store.h"
-#include "v16.h"
+#include "skinny_product.h"
+#include "skinny_wgrad.h"
 #include "vmath.h"
 
 enum {
     MOST_SAMPLES = 16,
     SHARE = 1 << 17, /* weights that idle workers may take: some 10 us */
-    PARTS = 16,      /* of a sum, added in turn */
-    ROWS = 4,        /* of weights that are read at a time */
-    COUNT = 4,       /* rows of x that they are multiplied with at a time */
-    PIECE = 512,   /* of a row of weights, of which ROWS are in the first-level
-                      cache */
-    CACHED = 8192, /* elements of all rows of x or dx that are there */
-    BLOCK = 2 * PARTS /* of a row whose gradient is in registers */
+    PARTS = DDP__SKINNY_PARTS,
+    ROWS = DDP__SKINNY_ROWS,
+    COUNT = 4,  /* rows of x that they are multiplied with at a time */
+    PIECE = 512 /* of a row of weights, of which ROWS are in the first-level
+                   cache */
 };
 
-typedef float parts __attribute__((vector_size(PARTS * sizeof(float))));
-
-#ifdef DDP__V16
-#define WIDE DDP__V16
-#define WIDE_INLINE DDP__V16_INLINE
-#else
-#define WIDE
-#define WIDE_INLINE DDP__INLINE
-#endif
+typedef ddp__parts parts;
 
 bool ddp__skinny_here(void)
 {
@@ -84,27 +70,15 @@ bool ddp__skinny_fits(const struct ddp__dnn_shape *s)
            ddp__skinny_here();
 }
 
-/* A product of so many rows; a row of weights has c values for each tap. */
-struct product {
-    size_t n, out, c, in; /* in: of all taps */
-    const struct ddp__skinny_x *x;
-};
-
 static size_t min_of(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Values of all rows under a tap that are in the first-level cache. */
-static size_t piece_of(const struct ddp__skinny_tap *t)
-{
-    return t->n ? CACHED / t->n / BLOCK * BLOCK : CACHED;
-}
-
 /* ---- forward ------------------------------------------------------------ */
 
 /* In halves, quarters and so on. */
-WIDE_INLINE float add_parts(parts p)
+DDP__SKINNY_INLINE float add_parts(parts p)
 {
     typedef int places __attribute__((vector_size(sizeof(parts))));
 
@@ -119,10 +93,11 @@ WIDE_INLINE float add_parts(parts p)
 
 /* Add w x to the parts of a sum for each of `rows` rows of w and the `count`
  * rows of x from `first` on; rows and count are constants. */
-WIDE_INLINE void multiply_block(const struct product *p,
-                                const struct ddp__skinny_tap *t, size_t first,
-                                const float *w, const float *x, size_t len,
-                                size_t rows, size_t count, parts *sums)
+DDP__SKINNY_INLINE void multiply_block(const struct ddp__skinny_product *p,
+                                       const struct ddp__skinny_tap *t,
+                                       size_t first, const float *w,
+                                       const float *x, size_t len, size_t rows,
+                                       size_t count, parts *sums)
 {
     parts sum[ROWS * COUNT], a, b[COUNT];
     const float *from[COUNT];
@@ -154,10 +129,10 @@ WIDE_INLINE void multiply_block(const struct product *p,
 }
 
 /* A piece of ROWS rows or one of w with all rows of x under a tap. */
-WIDE_INLINE void multiply_piece(const struct product *p,
-                                const struct ddp__skinny_tap *t, const float *w,
-                                const float *x, size_t len, size_t rows,
-                                parts *sums)
+DDP__SKINNY_INLINE void multiply_piece(const struct ddp__skinny_product *p,
+                                       const struct ddp__skinny_tap *t,
+                                       const float *w, const float *x,
+                                       size_t len, size_t rows, parts *sums)
 {
     size_t i = 0;
 
@@ -170,7 +145,7 @@ WIDE_INLINE void multiply_piece(const struct product *p,
 }
 
 /* What PARTS leaves of ROWS rows or one of w. */
-static void multiply_rest(const struct product *p,
+static void multiply_rest(const struct ddp__skinny_product *p,
                           const struct ddp__skinny_tap *t, const float *w,
                           const float *x, size_t whole, size_t rows, float *y)
 {
@@ -182,8 +157,9 @@ static void multiply_rest(const struct product *p,
 
 /* ROWS rows or one of w, a piece after the other, so that it comes from memory
  * once. */
-WIDE_INLINE void multiply_rows(const struct product *p, const float *w,
-                               const float *x, size_t rows, float *y)
+DDP__SKINNY_INLINE void multiply_rows(const struct ddp__skinny_product *p,
+                                      const float *w, const float *x,
+                                      size_t rows, float *y)
 {
     parts sums[ROWS * DDP__SKINNY_MOST];
     size_t whole = p->c - p->c % PARTS, len;
@@ -203,8 +179,9 @@ WIDE_INLINE void multiply_rows(const struct product *p, const float *w,
 }
 
 /* Outputs first .. end - 1 of all rows. */
-WIDE static void multiply(const struct product *p, const float *w,
-                          const float *x, size_t first, size_t end, float *y)
+DDP__SKINNY static void multiply(const struct ddp__skinny_product *p,
+                                 const float *w, const float *x, size_t first,
+                                 size_t end, float *y)
 {
     size_t o = first;
 
@@ -216,7 +193,7 @@ WIDE static void multiply(const struct product *p, const float *w,
 
 struct forward {
     const struct ddp__dnn_shape *s;
-    const struct product *p;
+    const struct ddp__skinny_product *p;
     const float *x, *w;
     float *y;
     size_t shares;
@@ -225,7 +202,7 @@ struct forward {
 static int run_share(void *arg, int i)
 {
     const struct forward *f = arg;
-    const struct product *p = f->p;
+    const struct ddp__skinny_product *p = f->p;
     const float *bias = f->s->conv.bias ? f->w + p->in * p->out : NULL;
     size_t at = (size_t)i, first = at * p->out / f->shares / ROWS * ROWS;
     size_t end = at + 1 < f->shares
@@ -243,8 +220,9 @@ static int run_share(void *arg, int i)
 }
 
 /* An output's bits do not depend on the share that it is in. */
-static int run_forward(const struct ddp__dnn_shape *s, const struct product *p,
-                       const float *x, const float *w, float *y)
+static int run_forward(const struct ddp__dnn_shape *s,
+                       const struct ddp__skinny_product *p, const float *x,
+                       const float *w, float *y)
 {
     int shares = ddp__team_parts(p->in * p->out, SHARE);
     struct forward f = {s, p, x, w, y, (size_t)shares};
@@ -255,9 +233,9 @@ static int run_forward(const struct ddp__dnn_shape *s, const struct product *p,
 /* ---- data gradient ------------------------------------------------------ */
 
 /* dx += dy w, for ROWS rows of w and `count` rows of dx, a constant. */
-WIDE_INLINE void add_rows(const float *restrict w, const float *const *dy,
-                          size_t in, size_t len, size_t count,
-                          float *restrict dx)
+DDP__SKINNY_INLINE void add_rows(const float *restrict w,
+                                 const float *const *dy, size_t in, size_t len,
+                                 size_t count, float *restrict dx)
 {
     for (size_t i = 0; i < len; i++)
 #pragma GCC unroll 2
@@ -267,18 +245,11 @@ WIDE_INLINE void add_rows(const float *restrict w, const float *const *dy,
                 (dy[k][2] * w[2 * in + i] + dy[k][3] * w[3 * in + i]);
 }
 
-/* to += a from */
-WIDE_INLINE void add_scaled(const float *restrict from, float a, size_t len,
-                            float *restrict to)
-{
-    for (size_t i = 0; i < len; i++)
-        to[i] += a * from[i];
-}
-
 /* The sums of all rows of dx. */
-WIDE_INLINE void add_row_pairs(const struct product *p,
-                               const struct ddp__skinny_tap *t, const float *w,
-                               const float *dy, size_t len, float *sums)
+DDP__SKINNY_INLINE void add_row_pairs(const struct ddp__skinny_product *p,
+                                      const struct ddp__skinny_tap *t,
+                                      const float *w, const float *dy,
+                                      size_t len, float *sums)
 {
     size_t i = 0;
 
@@ -294,11 +265,12 @@ WIDE_INLINE void add_row_pairs(const struct product *p,
 
 /* So many columns of dx under a tap, which begin where w and dx do; the sums
  * of each row become part of dx when they are complete. */
-WIDE static void add_columns(const struct product *p,
-                             const struct ddp__skinny_tap *t, const float *w,
-                             const float *dy, size_t len, float *dx)
+DDP__SKINNY static void add_columns(const struct ddp__skinny_product *p,
+                                    const struct ddp__skinny_tap *t,
+                                    const float *w, const float *dy, size_t len,
+                                    float *dx)
 {
-    float sums[CACHED];
+    float sums[DDP__SKINNY_CACHED];
     size_t o = 0;
 
     memset(sums, 0, t->n * len * sizeof(*sums));
@@ -306,154 +278,24 @@ WIDE static void add_columns(const struct product *p,
         add_row_pairs(p, t, w + o * p->in, dy + o, len, sums);
     for (; o < p->out; o++)
         for (size_t i = 0; i < t->n; i++)
-            add_scaled(w + o * p->in, dy[t->row[i] * p->out + o], len,
-                       sums + i * len);
+            ddp__skinny_add(w + o * p->in, dy[t->row[i] * p->out + o], len,
+                            sums + i * len);
     for (size_t i = 0; i < t->n; i++)
-        add_scaled(sums + i * len, 1, len, dx + t->at[i]);
+        ddp__skinny_add(sums + i * len, 1, len, dx + t->at[i]);
 }
 
 /* Backwards, taps meet a pixel in the order of the outputs. */
-static void run_data_gradient(const struct product *p, float *dx,
+static void run_data_gradient(const struct ddp__skinny_product *p, float *dx,
                               const float *w, const float *dy)
 {
     memset(dx, 0, p->x->len * sizeof(*dx));
     for (size_t tap = p->x->taps; tap-- > 0;) {
         const struct ddp__skinny_tap *t = &p->x->tap[tap];
-        size_t len = piece_of(t);
+        size_t len = ddp__skinny_piece(t);
 
         for (size_t at = 0; at < p->c && t->n; at += len)
             add_columns(p, t, w + tap * p->c + at, dy, min_of(len, p->c - at),
                         dx + at);
-    }
-}
-
-/* ---- weight gradient ---------------------------------------------------- */
-
-/* What a tap sees of n rows, and their dy of up to ROWS outputs, one after the
- * other. */
-struct panel {
-    size_t n, len, in;
-    bool add, stream; /* to the gradients; past the caches */
-    float x[CACHED], dy[ROWS * DDP__SKINNY_MOST];
-};
-
-WIDE_INLINE void put_parts(float *to, parts v, bool stream)
-{
-#ifdef DDP__V16
-    if (stream) {
-        _mm512_stream_ps(to, (__m512)v);
-        return;
-    }
-#endif
-    (void)stream;
-    memcpy(to, &v, sizeof(v));
-}
-
-/* BLOCK columns of the gradients of `rows` outputs, a constant: the sum over
- * rows of x dy. */
-WIDE_INLINE void put_block(const struct panel *q, const float *x, size_t rows,
-                           float *dw)
-{
-    parts sum[2 * ROWS], b[2];
-
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (size_t k = 0; k < 2; k++)
-            if (q->add)
-                memcpy(&sum[2 * r + k], dw + r * q->in + k * PARTS,
-                       sizeof(*sum));
-            else
-                sum[2 * r + k] = (parts){0};
-    for (size_t i = 0; i < q->n; i++) {
-        memcpy(b, x + i * q->len, sizeof(b));
-#pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 2
-            for (size_t k = 0; k < 2; k++)
-                sum[2 * r + k] += q->dy[i * rows + r] * b[k];
-    }
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (size_t k = 0; k < 2; k++)
-            put_parts(dw + r * q->in + k * PARTS, sum[2 * r + k], q->stream);
-}
-
-/* The panel's columns of the gradients of ROWS outputs or one. */
-WIDE_INLINE void put_rows(const struct product *p,
-                          const struct ddp__skinny_tap *t, const float *dy,
-                          size_t rows, struct panel *q, float *dw)
-{
-    size_t whole = q->len - q->len % BLOCK;
-
-    for (size_t i = 0; i < q->n; i++)
-        for (size_t r = 0; r < rows; r++)
-            q->dy[i * rows + r] = dy[t->row[i] * p->out + r];
-    for (size_t at = 0; at < whole; at += BLOCK)
-        put_block(q, q->x + at, rows, dw + at);
-    for (size_t r = 0; r < rows && whole < q->len; r++) {
-        float *to = dw + r * p->in + whole;
-
-        if (!q->add)
-            memset(to, 0, (q->len - whole) * sizeof(*to));
-        for (size_t i = 0; i < q->n; i++)
-            add_scaled(q->x + i * q->len + whole, q->dy[i * rows + r],
-                       q->len - whole, to);
-    }
-}
-
-/* Whether gradients at dw go past the caches: there are more of them than fit.
- */
-static bool streams(const struct product *p, const float *dw)
-{
-    return p->in % PARTS == 0 && p->c % PARTS == 0 &&
-           (uintptr_t)dw % sizeof(parts) == 0 &&
-           ddp__streams(p->in * p->out, false);
-}
-
-/* So many columns of the gradients of all outputs under a tap. */
-WIDE static void put_columns(const struct product *p,
-                             const struct ddp__skinny_tap *t, const float *x,
-                             const float *dy, size_t len, bool add, float *dw)
-{
-    struct panel q;
-    size_t o = 0;
-
-    q.n = t->n;
-    q.len = len;
-    q.in = p->in;
-    q.add = add;
-    q.stream = streams(p, dw);
-    for (size_t i = 0; i < t->n; i++)
-        memcpy(q.x + i * len, x + t->at[i], len * sizeof(*x));
-    for (; o + ROWS <= p->out; o += ROWS)
-        put_rows(p, t, dy + o, ROWS, &q, dw + o * p->in);
-    for (; o < p->out; o++)
-        put_rows(p, t, dy + o, 1, &q, dw + o * p->in);
-    if (q.stream)
-        ddp__store_end();
-}
-
-WIDE static void sum_rows(const float *dy, size_t rows, size_t o, bool add,
-                          float *db)
-{
-    if (!add)
-        memset(db, 0, o * sizeof(*db));
-    for (size_t i = 0; i < rows; i++)
-        add_scaled(dy + i * o, 1, o, db);
-}
-
-static void run_weight_gradient(const struct product *p, const float *x,
-                                float *dw, const float *dy, bool add)
-{
-    for (size_t tap = 0; tap < p->x->taps; tap++) {
-        const struct ddp__skinny_tap *t = &p->x->tap[tap];
-        size_t len = piece_of(t);
-
-        for (size_t at = 0; at < p->c; at += len)
-            put_columns(p, t, x + at, dy, min_of(len, p->c - at), add,
-                        dw + tap * p->c + at);
     }
 }
 
@@ -473,8 +315,9 @@ _Static_assert((int)DDP__DENSE_FWD_W == (int)DDP__CONV_FWD_W &&
 int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,
                     enum ddp__dnn_pass pass, const struct ddp__skinny_x *from)
 {
-    struct product p = {(size_t)s->n, (size_t)s->o, (size_t)s->c / from->taps,
-                        (size_t)s->c, from};
+    struct ddp__skinny_product p = {(size_t)s->n, (size_t)s->o,
+                                    (size_t)s->c / from->taps, (size_t)s->c,
+                                    from};
     float *x = t->data[operands[pass][0]], *w = t->data[operands[pass][1]];
     float *y = t->data[operands[pass][2]];
 
@@ -484,9 +327,7 @@ int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,
         run_data_gradient(&p, x, w, y);
         return 0;
     }
-    run_weight_gradient(&p, x, w, y, t->accumulate);
-    if (s->conv.bias)
-        sum_rows(y, p.n, p.out, t->accumulate, w + p.in * p.out);
+    ddp__skinny_wgrad(&p, x, y, s->conv.bias, t->accumulate, w);
     return 0;
 }
 
