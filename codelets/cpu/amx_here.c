@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel gives a process leave to use tiles when it asks. */
+/* A process must ask the operating system before it uses tiles. */
 static bool ask_for_tiles(void)
 {
     const long request_permission = 0x1023, tile_data = 18;

@@ -26,8 +26,8 @@
  *     28x28, 128 to 512     1.47 0.90     512 to 128   1.30 1.36
  *     14x14, 256 to 1024    1.10 0.84     1024 to 256  1.08 0.97
  *
- * No way of telling the three that are up to 6 % slower from their like, which
- * are up to 13 % faster, has been found.  Other processors have not been
+ * Three of these are up to 6 % slower.  No simple rule separates them from
+ * similar layers that are up to 13 % faster.  Other processors have not been
  * measured; they have oneDNN's kernels.
  *
  * An output is a sum in f32 over the inputs in their order, rounded once: it is
@@ -78,7 +78,7 @@ static int step_of(int c)
     return c % (2 * steps) ? 0 : c / steps;
 }
 
-bool ddp__amx_pixels_can(const struct ddp__dnn_shape *s)
+static bool can_run(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -91,7 +91,7 @@ bool ddp__amx_pixels_can(const struct ddp__dnn_shape *s)
 
 bool ddp__amx_pixels_fits(const struct ddp__dnn_shape *s)
 {
-    return ddp__amx_pixels_can(s) && step_of(s->c) >= LEAST_STEP &&
+    return can_run(s) && step_of(s->c) >= LEAST_STEP &&
            s->oh * s->ow >= LEAST_PIXELS;
 }
 
@@ -109,7 +109,7 @@ struct run {
     size_t lines;     /* of it, with a step */
 };
 
-/* Next lines of x; what follows it costs nothing but the time. */
+/* The next lines of x, or memory behind it, which is harmless. */
 AMX_INLINE void fetch(struct run *u)
 {
     for (size_t i = 0; i < u->lines; i++, u->next += 64)
@@ -298,12 +298,6 @@ int ddp__amx_pixels_run(const struct ddp__dnn_shape *s, const uint16_t *x,
 }
 
 #else
-
-bool ddp__amx_pixels_can(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return false;
-}
 
 bool ddp__amx_pixels_fits(const struct ddp__dnn_shape *s)
 {

@@ -6,11 +6,8 @@
 
 #include "onednn.h"
 
-/* Whether it is one that this processor can compute so.  s is a forward pass,
- * or a data gradient that is described as one (ddp__plan_transpose()). */
-bool ddp__amx_pixels_can(const struct ddp__dnn_shape *s);
-
-/* Whether this is worth while, too. */
+/* Whether this processor can compute s so, and was faster.  s is a forward
+ * pass, or a data gradient that is described as one (ddp__plan_transpose()). */
 bool ddp__amx_pixels_fits(const struct ddp__dnn_shape *s);
 
 /* y = w * x + bias, with weights by ddp__amx_weight_pack(). */

@@ -106,11 +106,11 @@ DDP__WINO_INLINE struct ending ending_of(const struct block *t, size_t j)
     size_t at = t->column + j, left = f->columns - at;
     struct ending e = {.low = SET(f->low),
                        .high = SET(f->high),
+                       .mask =
+                           (__mmask16)(left < 16 ? (1U << left) - 1 : 0xffff),
                        .add = f->add,
                        .past = f->past};
 
-    if (at < f->columns)
-        e.mask = (__mmask16)(left < 16 ? (1U << left) - 1 : 0xffff);
     e.bias = _mm512_maskz_loadu_ps(e.mask, f->bias + at);
     return e;
 }

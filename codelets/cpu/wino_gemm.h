@@ -28,7 +28,7 @@ struct ddp__wino_stream {
  * most high. */
 struct ddp__wino_finish {
     const float *bias; /* [columns] */
-    size_t columns;    /* that are stored: up to n */
+    size_t columns;    /* that are stored: n, or up to 15 fewer */
     float low, high;
     bool add;  /* p */
     bool past; /* p goes past the caches, in whole lines of 64 bytes */

@@ -99,16 +99,15 @@ static void join_nodes(ddp_graph_t *g, const struct ddp__node *conv,
     *norm = n;
 }
 
-/* The convolution with its norm that computes x, without residual or
- * activation, for sum i and nobody else; -1. */
+/* The convolution with its norm that computes x, without activation, for sum i
+ * and nobody else; -1.  It has no residual: x would be used by that, too. */
 static int find_summand(const ddp_graph_t *g, int i, const ddp_value_t *x)
 {
     for (int k = 0; k < i; k++) {
         const struct ddp__node *n = g->node[k];
 
         if (n->call.op == DDP__OP_CONV_NORM && n->buf[DDP__CONV_NORM_Y] == x)
-            return n->call.conv.act == DDP_IDENTITY && !n->call.sum &&
-                           count_uses(g, x) == 2
+            return n->call.conv.act == DDP_IDENTITY && count_uses(g, x) == 2
                        ? k
                        : -1;
     }
