@@ -23,6 +23,7 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/oracle.h \
     %D%/ranks_check.h \
     %D%/ranks_fork.h \
+    %D%/pixel_layer.h \
     %D%/small_net.h \
     %D%/torch_part.c \
     %D%/torch_part.h \

@@ -17,6 +17,7 @@ int main(void)
 
 #include "cpu/pack.h"
 #include "cpu/shared_pack.h"
+#include "pixel_layer.h"
 #include "ranks_fork.h"
 
 enum { PARTS = 6, NOBODY = -1 };
@@ -210,15 +211,8 @@ static void test_keys(void)
 
 static struct ddp__dnn *layer(int outputs)
 {
-    struct ddp__dnn_shape s = {.type = DDP_F32,
-                               .n = 1,
-                               .h = 8,
-                               .w = 8,
-                               .c = 16,
-                               .oh = 8,
-                               .ow = 8,
-                               .o = outputs,
-                               .conv = {1, 1, 1, 1, 1, 1, .groups = 1}};
+    struct ddp__dnn_shape s =
+        pixel_shape(DDP_F32, &(struct pixel_row){1, 8, 8, 16, outputs, false});
     struct ddp__dnn *d;
 
     if (ddp__dnn_new(&d, &s, DDP__FWD, false) < 0)
