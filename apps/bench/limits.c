@@ -50,11 +50,12 @@ int limits_speed(const struct limits *l, const struct bench_settings *s,
     ddp_chain_t *model = bench_model(s);
     int rc;
 
-    if (!model)
-        return app_fail(ddp_errcode());
-    rc = ddp_chain_operations(model, shape, type, (int)s->sub_batch, &o,
-                              add_operation, &least);
+    rc = model ? ddp_chain_operations(model, shape, type, (int)s->sub_batch, &o,
+                                      add_operation, &least)
+               : ddp_errcode();
     ddp_chain_free(model);
     *img = least.seconds > 0 ? (double)s->sub_batch / least.seconds : 0;
-    return rc < 0 ? app_fail(rc) : OPTS_GO;
+    if (rc < 0)
+        app_fail(rc);
+    return rc;
 }

@@ -22,8 +22,8 @@ int limits_measure(struct limits *l, int workers);
 
 const struct peak *limits_peak(const struct limits *l, enum ddp_dtype type);
 
-/* Images a second at most, in training by the settings: *img.  A code of the
- * program. */
+/* Images a second at most, in training by the settings: *img.  0, or one of the
+ * library's codes after a message. */
 int limits_speed(const struct limits *l, const struct bench_settings *s,
                  double *img);
 

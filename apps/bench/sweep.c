@@ -158,36 +158,23 @@ static const char refused[] = "the network does not take such images";
 
 static const char *note_of(int code)
 {
-    return code == DDP_ENOMEM   ? "not enough memory"
-           : code == DDP_EINVAL ? refused
-                                : "it failed";
+    if (code == DDP_EINVAL || code == DDP_ESHAPE)
+        return refused;
+    return code == DDP_ENOMEM ? "not enough memory" : "it failed";
 }
 
-/* What is known of a network's steps, to predict the next one; all 0: nothing.
- */
+/* What predicts a step's time: it is assumed to reach the same share of its
+ * floor as the point before.  GFLOP/s would not do: they rise with the
+ * sub-batch where weights are many. */
 struct work {
-    double flops_per_img, fastest, lanes;
-    int size;
+    double lanes, share; /* of the point before; 0: none */
 };
 
-static double predict_seconds(const struct work *k, int size, int sub_batch)
+static double predict_seconds(const struct work *k, double limit, int sub_batch)
 {
-    double larger = k->size ? (double)size / k->size : 0;
+    double img_per_s = k->share * limit;
 
-    return k->fastest > 0 ? k->flops_per_img * larger * larger * sub_batch *
-                                k->lanes / k->fastest
-                          : 0;
-}
-
-static void remember(struct work *k, const struct bench_speed *v, int size,
-                     int sub_batch)
-{
-    double rate = v->img_per_s * v->flops_per_img;
-
-    k->flops_per_img = v->flops_per_img;
-    k->fastest = rate > k->fastest ? rate : k->fastest;
-    k->lanes = (double)v->batch / sub_batch;
-    k->size = size;
+    return img_per_s > 0 ? k->lanes * sub_batch / img_per_s : 0;
 }
 
 static struct point measure(const struct sweep *w, struct bench_settings s,
@@ -200,18 +187,19 @@ static struct point measure(const struct sweep *w, struct bench_settings s,
 
     if (app_now() > w->end)
         return (struct point){.note = "the time limit was reached"};
-    if (predict_seconds(k, size, sub_batch) > LONGEST * w->point_seconds)
-        return (struct point){.note = "a step would take too long"};
     s.model = (char *)w->model;
     s.img_size = size;
     s.sub_batch = sub_batch;
+    if ((rc = limits_speed(&w->limits, &s, &limit)) < 0)
+        return (struct point){.note = note_of(rc)};
+    if (predict_seconds(k, limit, sub_batch) > LONGEST * w->point_seconds)
+        return (struct point){.note = "a step would take too long"};
     if ((rc = bench_speed(&s, w->point_seconds, &v)) < 0)
         return (struct point){.note = note_of(rc)};
-    remember(k, &v, size, sub_batch);
     p = (struct point){.img = v.img_per_s,
-                       .flops = v.img_per_s * v.flops_per_img};
-    if (limits_speed(&w->limits, &s, &limit) == OPTS_GO && limit > 0)
-        p.floor = v.img_per_s / limit;
+                       .flops = v.img_per_s * v.flops_per_img,
+                       .floor = limit > 0 ? v.img_per_s / limit : 0};
+    *k = (struct work){(double)v.batch / sub_batch, p.floor};
     if (s.peer)
         p.peer = peer_speed(&s, v.batch);
     return p;
@@ -221,7 +209,7 @@ static struct point measure(const struct sweep *w, struct bench_settings s,
  * batch norm may take several images where it does not take one. */
 static void measure_points(struct sweep *w, const struct bench_settings *s)
 {
-    struct work k = {0, 0, 0, 0};
+    struct work k = {0, 0};
 
     for (int i = 0; i < w->sizes; i++) {
         bool full = false;
