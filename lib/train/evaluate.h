@@ -13,6 +13,7 @@ int ddp__eval_new(struct ddp__eval **out, ddp_t *ddp, ddp_chain_t *chain,
                   ddp_dataset_t *data, const struct ddp_train_config *c,
                   ddp_prediction_f on_sample, void *arg);
 void ddp__eval_free(struct ddp__eval *e);
+struct ddp__engine *ddp__eval_engine(const struct ddp__eval *e);
 /* With averages in place of the weights, or NULL for the weights. */
 int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
                   struct ddp_metrics *m);

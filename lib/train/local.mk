@@ -65,6 +65,7 @@ LIB_SOURCES += \
     %D%/train_config.c \
     %D%/trainer.c \
     %D%/trainer.h \
+    %D%/trainer_evaluate.c \
     %D%/wandb_file.c \
     %D%/wandb_file.h \
     %D%/wandb_items.c \
