@@ -7,6 +7,8 @@ CODELETS_SOURCES += \
     %D%/ops.h \
     %D%/ops_loss.c \
     %D%/ops_loss.h \
+    %D%/ops_norm.c \
+    %D%/ops_norm.h \
     %D%/ops_optim.c \
     %D%/ops_optim.h \
     %D%/ops_times.c \

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "cpu/backend.h"
 #include "hand.h"
+#include "ops_norm.h"
 
 /* ---- losses ------------------------------------------------------------- */
 
@@ -431,7 +432,8 @@ static void test_optimizer(const char *name, struct ddp_optimizer o)
     double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 4, [DDP__STAT_COUNT] = 8};
     double norm[DDP__NORMS], worst = 0;
     struct model s[WEIGHTS] = {{0, 0, 0, 0}};
-    struct ddp__call sq = {.optim = {o, LEN(spans), spans}};
+    struct ddp__call sq = {.buf = {vector(WEIGHTS)},
+                           .optim = {o, LEN(spans), spans}};
 
     for (int i = 0; i < WEIGHTS; i++)
         s[i].w = w[i] = 1 + 0.25f * (float)i;
@@ -575,6 +577,7 @@ static void test_sums(void)
     ok(IS(a, 11, 22), "merge: dst += src");
     RUN(MERGE_STATS, &c, 1, s, more);
     ok(s[0] == 1 + 0x1p-40 && s[1] == s[0], "merge_stats: in double");
+    c.buf[DDP__SQNORM_G] = vector(WEIGHTS);
     c.optim.span = spans;
     c.optim.spans = LEN(spans);
     RUN(SQNORM, &c, 1, g, stats, norm);
@@ -607,6 +610,7 @@ static void test_places(const struct ddp__backend *b)
     for (size_t i = 0; i < LEN(row); i++) {
         double norm[DDP__NORMS] = {0};
         struct ddp__call c = {.op = DDP__OP_SQNORM,
+                              .buf = {vector(WEIGHTS)},
                               .buffers = DDP__SQNORM_BUFFERS,
                               .optim = {{0}, LEN(spans), spans, 100}};
         struct ddp__task t = {.call = &c, .n = 1};
@@ -632,6 +636,47 @@ static void test_places(const struct ddp__backend *b)
     }
 }
 
+/* The squares of strip i of n, as a task of its own finds them. */
+static double strip_squares(const struct ddp__backend *b, float *g, int len,
+                            int n, int i)
+{
+    double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 1}, norm[DDP__NORMS];
+    struct ddp__span whole = {.len = (size_t)len}, span;
+    struct ddp__call c = {.buf = {vector(len)}, .optim = {.span = &span}};
+    struct ddp__task t = {.call = &c, .n = 1, .data = {g, stats, norm}};
+    size_t from, to;
+
+    ddp__strip_range((size_t)len, n, i, &from, &to);
+    c.optim.spans = ddp__strip_span(&whole, from, to, &span);
+    b->kernel[DDP__OP_SQNORM](&t);
+    return norm[DDP__NORM_SQUARES];
+}
+
+/* Pieces of different size round differently in another order. */
+static void test_tree(const struct ddp__backend *b)
+{
+    enum { LENGTH = 33 * DDP__NORM_PIECE + 7 };
+    float *g = calloc(LENGTH, sizeof(*g));
+    double whole, sum = 0;
+
+    for (int i = 0; g && i < LENGTH; i++) {
+        g[i] = (float)(1 + i / 999) / (float)(3 + i % 1000);
+        sum += (double)g[i] * g[i];
+    }
+    if (!g)
+        exit(1);
+    whole = strip_squares(b, g, LENGTH, 1, 0);
+    is_near(whole, sum, 1e-12 * sum, "squares of %s: their sum", b->name);
+    for (int n = 2; n <= ddp__norm_pieces(LENGTH); n *= 2) {
+        struct ddp__norm_tree tree = {0};
+
+        for (int i = 0; i < n; i++)
+            ddp__norm_tree_add(&tree, strip_squares(b, g, LENGTH, n, i));
+        ok(tree.branch[0] == whole, "and of %d strips, the same bits", n);
+    }
+    free(g);
+}
+
 int main(void)
 {
     test_cross_entropy();
@@ -648,5 +693,7 @@ int main(void)
     test_lookahead(&ddp__cpu);
     test_places(&ddp__ref);
     test_places(&ddp__cpu);
+    test_tree(&ddp__ref);
+    test_tree(&ddp__cpu);
     return done_testing();
 }

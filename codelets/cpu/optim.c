@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "backend.h"
+#include "ops_norm.h"
 #include "rules.h"
 
 /* w = (1 - m) w + m g / count */
@@ -258,27 +259,21 @@ static void locate_not_finite(const struct ddp__task *t,
 
 /* A square of f32 fits into f64: a sum that is not finite has a term that is
  * not. */
+static double span_squares(const struct ddp__task *t, const struct ddp__span *s,
+                           double norm[DDP__NORMS])
+{
+    const float *g = t->data[DDP__SQNORM_G];
+    double sum = sum_squares(g + s->begin, s->len);
+
+    if (isfinite(sum))
+        return s->running ? 0 : sum;
+    locate_not_finite(t, s, norm);
+    return NAN;
+}
+
 int ddp__cpu_sqnorm(const struct ddp__task *t)
 {
-    const struct ddp__optim *p = &t->call->optim;
-    double divisor =
-        ((const double *)t->data[DDP__SQNORM_STATS])[DDP__STAT_DIVISOR];
-    double *norm = t->data[DDP__SQNORM_NORM], sum = 0;
-
-    if (!t->accumulate)
-        memset(norm, 0, DDP__NORMS * sizeof(*norm));
-    for (int i = 0; i < p->spans && divisor != 0; i++) {
-        const struct ddp__span *s = &p->span[i];
-        double part = sum_squares(
-            (const float *)t->data[DDP__SQNORM_G] + s->begin, s->len);
-
-        if (!isfinite(part))
-            locate_not_finite(t, s, norm);
-        sum += isfinite(part) ? (s->running ? 0 : part) : NAN;
-    }
-    if (divisor != 0)
-        norm[DDP__NORM_SQUARES] += sum / (divisor * divisor);
-    return 0;
+    return ddp__norm_squares(t, span_squares);
 }
 
 /* In this form the average of a weight that no longer changes converges to

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include "backend.h"
 #include "base/error.h"
+#include "ops_norm.h"
 #include "optim_rule.h"
 #include "ref.h"
 
@@ -309,37 +310,31 @@ int ddp__ref_optim(const struct ddp__task *t)
     return rc;
 }
 
-/* What a span adds to norm. */
-static void add_squares(const struct ddp__task *t, const struct ddp__span *s,
-                        double divisor, double norm[DDP__NORMS])
+/* The squares of a span; and what of it is not finite, in norm. */
+static double span_squares(const struct ddp__task *t, const struct ddp__span *s,
+                           double norm[DDP__NORMS])
 {
     const float *g = t->data[DDP__SQNORM_G];
+    double sum = 0;
 
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
         double place = (double)(t->call->optim.begin + i + 1);
 
         if (!isfinite(g[i]))
-            norm[DDP__NORM_SQUARES] = NAN;
+            sum = NAN;
         else if (!s->running)
-            norm[DDP__NORM_SQUARES] += (g[i] / divisor) * (g[i] / divisor);
+            sum += (double)g[i] * g[i];
         if (!isfinite(g[i]) && s->running)
             norm[DDP__NORM_RUNNING] = place;
         if (!isfinite(g[i]) && !s->running && norm[DDP__NORM_TRAINED] == 0)
             norm[DDP__NORM_TRAINED] = place;
     }
+    return sum;
 }
 
 int ddp__ref_sqnorm(const struct ddp__task *t)
 {
-    double divisor =
-        ((const double *)t->data[DDP__SQNORM_STATS])[DDP__STAT_DIVISOR];
-    double *norm = t->data[DDP__SQNORM_NORM];
-
-    for (int i = 0; i < DDP__NORMS && !t->accumulate; i++)
-        norm[i] = 0;
-    for (int k = 0; k < t->call->optim.spans && divisor != 0; k++)
-        add_squares(t, &t->call->optim.span[k], divisor, norm);
-    return 0;
+    return ddp__norm_squares(t, span_squares);
 }
 
 /* dst += (1 - decay) (src - dst), if the step is applied */

@@ -21,7 +21,7 @@ struct ddp__agreed {
     int64_t count;   /* the sum of spec.count over ranks */
     /* With slices (slices.h): the checks of all slices combined, the scale of
      * the loss (else 0), and the squared norm of the gradients; kept: it came
-     * with the news. */
+     * with the checks. */
     double found[DDP__NORMS], scale, squares;
     bool kept;
 };

@@ -166,7 +166,9 @@ static int agree_step(const struct ddp__task *t, void *arg)
 
     memcpy(t->data[DDP__AGREE_COPY], stats, DDP__STATS * sizeof(*stats));
     if (!ddp__comm_used(arg)) {
-        *all = (struct ddp__agreed){0};
+        *all = (struct ddp__agreed){
+            .kept = true,
+            .squares = ddp__slices_squares(arg, stats[DDP__STAT_DIVISOR])};
         ddp__slices_found(arg, all->found);
     }
     all->scale = scaler[DDP__SCALER_SCALE];

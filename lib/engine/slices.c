@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The norm of the gradients has to have the same bits on any number of ranks,
- * so it is not made of the slices, but of whole buckets when these are there.
+ * so it is not made of the slices that ranks have, but of whole buckets when
+ * these are there; strips of one process are branches of its tree (ops_norm.h).
  */
 #include "config.h"
 
@@ -19,6 +20,7 @@
 #include "engine/strips.h"
 #include "engine/update.h"
 #include "engine/vector.h"
+#include "ops_norm.h"
 #include "runtime/devices.h"
 
 /* Elements whose norm takes as long as the additional tasks would. */
@@ -282,6 +284,26 @@ void ddp__slices_kept(const struct ddp__engine *e, double *squares)
     for (int i = 0; i < y->slices; i++)
         if (is_checked(e, &y->slice[i]))
             squares[y->slice[i].bucket] = y->slice[i].memory[DDP__NORM_SQUARES];
+}
+
+double ddp__slices_squares(const struct ddp__engine *e, double divisor)
+{
+    const struct ddp__slices *y = e->slices;
+    double sum = 0;
+
+    for (int b = 0; b < e->params->buckets && divisor != 0; b++) {
+        struct ddp__norm_tree tree = {0};
+
+        for (int i = 0; i < slices_of(e, b); i++) {
+            const struct ddp__slice *slice = &y->slice[y->first[b] + i];
+
+            ddp__norm_tree_add(&tree, is_checked(e, slice)
+                                          ? slice->memory[DDP__NORM_SQUARES]
+                                          : 0);
+        }
+        sum += tree.branch[0] / (divisor * divisor);
+    }
+    return sum;
 }
 
 /* Within a process the decision waits for all checks, a few at a time. */

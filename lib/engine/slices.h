@@ -10,7 +10,7 @@
  *
  * In one process without GPUs the task that makes the sum of a bucket, or of a
  * strip of it (strips.h), checks it while it is in the caches, and the norm is
- * computed during the next forward pass.
+ * made of what these checks find.
  */
 #ifndef DDP_SLICES_H
 #define DDP_SLICES_H
@@ -57,7 +57,8 @@ void ddp__slices_join(struct ddp__vector_task *t, int b, int strip);
 
 /* Submit, in this order: the check of this rank's slices, after their
  * reduce-scatters, unless merges do; the decision, after the exchange of
- * statistics; the norm of the gradients, which only reports need. */
+ * statistics; with several ranks, the norm of the gradients, which only reports
+ * need. */
 int ddp__slices_check(struct ddp__engine *e, const struct ddp__step *s);
 int ddp__slices_agree(struct ddp__engine *e, const struct ddp__step *s);
 /* The statistics of the step that is being submitted: a copy of lane 0's, so
@@ -77,6 +78,8 @@ void ddp__slices_close(struct ddp__engine *e);
 void ddp__slices_found(const struct ddp__engine *e, double all[DDP__NORMS]);
 /* Of the buckets that this rank checks, by bucket: their squared norms. */
 void ddp__slices_kept(const struct ddp__engine *e, double *squares);
+/* In one process: the squared norm of all gradients, divided by this. */
+double ddp__slices_squares(const struct ddp__engine *e, double divisor);
 void ddp__slices_add(double all[DDP__NORMS], const double found[DDP__NORMS]);
 
 #endif

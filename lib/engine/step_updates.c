@@ -140,7 +140,7 @@ int ddp__step_updates(struct ddp__engine *e, const struct ddp__step *s,
     if (rc < 0 || (rc = submit_each(e, s, add_update)) < 0 ||
         (rc = submit_weights(e, s)) < 0)
         return rc;
-    if (slices && !e->checker &&
+    if (slices && ddp__comm_used(e) && !e->checker &&
         ((rc = submit_norms(e, s)) < 0 || (rc = ddp__slices_note(e, s)) < 0))
         return rc;
     return end_updates(e, s);

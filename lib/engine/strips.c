@@ -12,12 +12,13 @@
 #include "engine/strips.h"
 #include "engine/update.h"
 #include "engine/vector.h"
+#include "ops_norm.h"
 #include "runtime/devices.h"
 
 /* Elements: what only the bucket of a single large layer exceeds; a strip, a
  * task of 30 us at least.  And strips for each worker, which do not all end at
  * the same time. */
-enum { LARGE = 4 << 20, LEAST = 1 << 16, PER_WORKER = 4 };
+enum { LARGE = 4 << 20, LEAST = DDP__NORM_PIECE, PER_WORKER = 4 };
 
 /* Usual buckets are updated side by side: a worker's strips are of all. */
 static size_t least_strip(const struct ddp__engine *e, int b)
@@ -50,33 +51,6 @@ int ddp__strips_last(const struct ddp__engine *e, int b)
     return e->params->bucket[b].len > LARGE || b == e->params->buckets - 1
                ? ddp__strips_count(e, b)
                : 1;
-}
-
-/* Whole lines of caches. */
-static size_t strip_end(size_t len, int n, int i)
-{
-    size_t lines = (len + 15) / 16;
-    size_t end = lines * (size_t)i / (size_t)n * 16;
-
-    return end < len ? end : len;
-}
-
-void ddp__strip_range(size_t len, int n, int i, size_t *from, size_t *to)
-{
-    *from = strip_end(len, n, i);
-    *to = strip_end(len, n, i + 1);
-}
-
-bool ddp__strip_span(const struct ddp__span *whole, size_t from, size_t to,
-                     struct ddp__span *out)
-{
-    size_t end = whole->begin + whole->len;
-
-    *out = *whole;
-    out->begin = from > whole->begin ? from : whole->begin;
-    end = to < end ? to : end;
-    out->len = end > out->begin ? end - out->begin : 0;
-    return out->len > 0;
 }
 
 /* ---- making ------------------------------------------------------------- */

@@ -40,13 +40,6 @@ int ddp__strips_merge_new(struct ddp__engine *e, int b);
 int ddp__strips_update_new(struct ddp__engine *e, int b);
 void ddp__strips_free(struct ddp__strips *k);
 
-/* Elements of strip i of n, of a vector of so many. */
-void ddp__strip_range(size_t len, int n, int i, size_t *from, size_t *to);
-
-/* What of a span is in from..to-1; false: nothing. */
-bool ddp__strip_span(const struct ddp__span *whole, size_t from, size_t to,
-                     struct ddp__span *out);
-
 /* Submit a merge of bucket b, with a check of the sum by slices.h if it is
  * wanted: 1: done; 0: it is not cut. */
 int ddp__strips_merge(struct ddp__engine *e, const struct ddp__step *s, int b,
