@@ -180,6 +180,7 @@ check_PROGRAMS += \
     %D%/test_image \
     %D%/test_image_crops \
     %D%/test_image_formats \
+    %D%/test_isa \
     %D%/test_kinds \
     %D%/test_layers \
     %D%/test_memory \

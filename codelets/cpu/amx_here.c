@@ -4,11 +4,26 @@
 #include "config.h"
 
 #include "amx_here.h"
+#ifdef HAVE_ONEDNN
+#include "onednn_library.h"
+#endif
 
 #ifdef DDP__AMX
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* Who limits oneDNN's instructions (ONEDNN_MAX_CPU_ISA) wants to see how
+ * another processor does, and none has some of our kernels and others of
+ * oneDNN's. */
+static bool forbidden(void)
+{
+#ifdef HAVE_ONEDNN
+    return !ddp__dnn_amx();
+#else
+    return false;
+#endif
+}
 
 /* A process must ask the operating system before it uses tiles. */
 static bool ask_for_tiles(void)
@@ -29,7 +44,7 @@ bool ddp__amx_here(void)
     int is = __atomic_load_n(&have, __ATOMIC_RELAXED);
 
     if (!is) {
-        is = 1 + ask_for_tiles();
+        is = 1 + (ask_for_tiles() && !forbidden());
         __atomic_store_n(&have, is, __ATOMIC_RELAXED);
     }
     return is == 2;

@@ -12,7 +12,8 @@
 #endif
 
 /* Whether this process may use tiles of a processor that has them: Intel's
- * since Sapphire Rapids.  Kernels that were measured there alone ask, too. */
+ * since Sapphire Rapids, unless oneDNN's limit of instructions excludes them.
+ * Kernels that were measured there alone ask, too. */
 bool ddp__amx_here(void);
 
 #endif

@@ -132,6 +132,11 @@ bool ddp__dnn_bf16(void)
     return may_use(dnnl_cpu_isa_avx512_core_bf16);
 }
 
+bool ddp__dnn_amx(void)
+{
+    return may_use(dnnl_cpu_isa_avx512_core_amx);
+}
+
 const char *ddp__dnn_isa(void)
 {
     static const struct {

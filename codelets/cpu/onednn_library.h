@@ -27,6 +27,9 @@ int ddp__dnn_check(dnnl_status_t st, const char *what);
 /* Whether this processor, as oneDNN may use it, multiplies bf16. */
 bool ddp__dnn_bf16(void);
 
+/* Whether it has AMX tiles, as oneDNN may use it. */
+bool ddp__dnn_amx(void);
+
 /* "oneDNN 2.6.3" */
 const char *ddp__dnn_version(void);
 
