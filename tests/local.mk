@@ -291,6 +291,11 @@ late_wire = \
 %C%_test_ops_avx2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_here \
     -Wl,--wrap=ddp__unit_v16
 
+# A rank that describes its processor as another one.
+if HAVE_ONEDNN
+%C%_test_host_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__dnn_isa
+endif
+
 # The programs' options.
 %C%_test_split_SOURCES = %D%/test_split.c apps/imagenet/split.c \
     apps/imagenet/split.h

@@ -24,6 +24,7 @@ struct row {
     int share;    /* ranks that share packed weights */
     int add;      /* ranks that add gradients where they are: all or none */
     bool divided; /* the state of the optimizer */
+    int unlike;   /* a rank with another processor; 0: none */
 };
 static const struct row *row;
 
@@ -56,6 +57,21 @@ static int shared_kilobytes(const char *name)
         fclose(f);
     return size;
 }
+
+/* ---- the processor ------------------------------------------------------ */
+
+#ifdef HAVE_ONEDNN
+const char *__wrap_ddp__dnn_isa(void);
+const char *__real_ddp__dnn_isa(void);
+
+/* The odd rank has the same kernels, and so the same weights, but describes
+ * its processor as another one. */
+const char *__wrap_ddp__dnn_isa(void)
+{
+    return row->unlike && row->unlike == this_rank ? "another processor"
+                                                   : __real_ddp__dnn_isa();
+}
+#endif
 
 /* ---- the network -------------------------------------------------------- */
 
@@ -178,6 +194,8 @@ static int run_rank(int rank)
     ddp_t *ddp;
 
     this_rank = rank;
+    if (row->unlike)
+        setenv("DDP_UNLIKE_GPUS", "1", 1);
     ddp = ddp_init(NULL);
     chain = network();
     data = ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
@@ -235,7 +253,7 @@ static void test_row(const struct row *r)
 static void test_death(void)
 {
     static const struct row death = {"a rank dies", 2, -1, false, 1, 1, 1,
-                                     false};
+                                     false,         0};
 
     run(&death, death.ranks);
     is_int(outcome[0].code, DDP_EPEER, "the other of two ranks notices that");
@@ -245,12 +263,16 @@ static void test_death(void)
 int main(void)
 {
     static const struct row rows[] = {
-        {"2 ranks", 2, -1, false, -1, 2, 2, false},
-        {"3 ranks", 3, -1, false, -1, 3, 3, false},
-        {"a weight is set", 2, -1, true, -1, 2, 2, false},
-        {"one of 3 cannot open it", 3, 1, false, -1, 2, 0, false},
-        {"the first of 3 cannot make it", 3, 0, false, -1, 0, 0, false},
-        {"a divided optimizer", 3, -1, false, -1, 3, 3, true},
+        {"2 ranks", 2, -1, false, -1, 2, 2, false, 0},
+        {"3 ranks", 3, -1, false, -1, 3, 3, false, 0},
+        {"a weight is set", 2, -1, true, -1, 2, 2, false, 0},
+        {"one of 3 cannot open it", 3, 1, false, -1, 2, 0, false, 0},
+        {"the first of 3 cannot make it", 3, 0, false, -1, 0, 0, false, 0},
+        {"a divided optimizer", 3, -1, false, -1, 3, 3, true, 0},
+        {"the last has another processor", 3, -1, false, -1, 2, 3, false, 2},
+        {"the second has, and a weight is set", 3, -1, true, -1, 2, 3, false,
+         1},
+        {"two processors", 2, -1, false, -1, 1, 2, false, 1},
     };
 
     outcome = fork_memory(RANKS * sizeof(*outcome));
