@@ -19,7 +19,7 @@
 
 enum { HEAD = 64, LOOKS = 1000, SAMPLES = 16 };
 
-/* Seconds for the parts of others, which take a millisecond at most while their
+/* Seconds for what others do, which takes a millisecond at most while their
  * processes run. */
 #define PATIENCE 0.05
 
@@ -55,10 +55,13 @@ uint64_t ddp__shared_pack_key(uint64_t common, const float *w, size_t n)
     return key | 1;
 }
 
-/* Its holder needs some nanoseconds, or was stopped there. */
+/* Its holder needs some nanoseconds, or was stopped there.  Where many threads
+ * have one core, each look takes milliseconds. */
 static bool lock(struct ddp__shared_pack *s)
 {
-    for (int i = 0; i < LOOKS; i++) {
+    double end = ddp__clock() + PATIENCE;
+
+    for (int i = 0; i < LOOKS && ddp__clock() < end; i++) {
         if (!atomic_exchange(&s->lock, 1))
             return true;
         sched_yield();
