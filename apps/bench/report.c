@@ -215,7 +215,11 @@ static int report_line(const struct report *r, const struct line *l)
     struct others others = {0};
     int rc = limits_speed(&r->limits, &s, &others.limit);
 
-    if (rc < 0 || (rc = bench_speed(&s, r->s->point_seconds, &v)) < 0)
+    if (rc == 0)
+        rc = bench_speed(&s, r->s->point_seconds, &v);
+    if (rc == DDP_ENODEV && l->type == DDP_BF16)
+        return OPTS_GO; /* other lines need no bf16 */
+    if (rc < 0)
         return app_exit_code(rc);
     if ((rc = find_onednn(r, &s, v.batch, &others.onednn)) != OPTS_GO)
         return rc;
