@@ -59,6 +59,8 @@ int main(void)
 {
     bool amx = is_listed("amx_tile") && is_listed("amx_bf16");
 
+    if (amx && !__builtin_cpu_supports("avx512bw")) /* contrib/check-avx2 */
+        skip_all("built as for a processor without AVX-512");
     is_int(has_tiles(NULL), amx, "tiles if the processor has them");
     is_int(has_tiles("AVX512_CORE_AMX"), amx, "so if the limit has them");
     ok(!has_tiles("AVX512_CORE_BF16"), "none if it is AVX-512 with bf16");
