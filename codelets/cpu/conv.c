@@ -18,6 +18,8 @@
 #include "plan.h"
 #include "rows.h"
 #include "skinny.h"
+#include "taps.h"
+#include "taps_wgrad.h"
 #include "thread.h"
 #include "wgrad.h"
 #include "wgrad_thin.h"
@@ -348,6 +350,19 @@ static int run_gradient(const struct ddp__task *t, const struct ddp__plan *p,
                t->accumulate, t->data[DDP__CONV_BWD_W_G]);
 }
 
+static int run_taps(const struct ddp__task *t, const struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = p->shape;
+    const float *w = t->data[WEIGHT];
+    bool bias = s.conv.bias && p->pass == DDP__FWD;
+
+    if (p->pass == DDP__BWD_W)
+        return run_gradient(t, p, ddp__taps_wgrad);
+    s.n = t->n;
+    return ddp__taps_run(&s, p->pass, t->data[IN], w,
+                         bias ? w + p->weights : NULL, t->data[OUT]);
+}
+
 static int run_plan(const struct ddp__task *t)
 {
     struct ddp__plan *p = t->plan;
@@ -363,6 +378,8 @@ static int run_plan(const struct ddp__task *t)
         return ddp__patch_run(t, p);
     case DDP__WAY_SKINNY:
         return run_skinny(t, p);
+    case DDP__WAY_TAPS:
+        return run_taps(t, p);
     case DDP__WAY_DEPTHWISE:
         return ddp__depthwise_run(t, &p->shape, p->pass);
     case DDP__WAY_WINO:

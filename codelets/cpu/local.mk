@@ -118,10 +118,14 @@ libddp_core_la_SOURCES += \
     %D%/skinny_product.h \
     %D%/skinny_wgrad.c \
     %D%/skinny_wgrad.h \
+    %D%/taps.c \
+    %D%/taps.h \
     %D%/taps_pairs.c \
     %D%/taps_pairs.h \
     %D%/taps_tile.c \
     %D%/taps_tile.h \
+    %D%/taps_wgrad.c \
+    %D%/taps_wgrad.h \
     %D%/thin.c \
     %D%/thin.h \
     %D%/thin_tile.c \
@@ -150,6 +154,7 @@ libddp_core_la_SOURCES += \
     %D%/wino_round.h \
     %D%/wino_square.c \
     %D%/wino_square.h \
+    %D%/wino_taps.h \
     %D%/wino_tile.c \
     %D%/wino_tile.h \
     %D%/wino_unit.h \

@@ -36,6 +36,7 @@ enum ddp__way {
     /* libddp's kernels: any pass */
     DDP__WAY_SKINNY,
     DDP__WAY_DEPTHWISE,
+    DDP__WAY_TAPS,
     /* forward and data gradient */
     DDP__WAY_WINO,
     DDP__WAY_THIN,

@@ -15,6 +15,7 @@
 #include "infer.h"
 #include "onednn_pd.h"
 #include "skinny.h"
+#include "taps.h"
 #include "thin.h"
 #include "way.h"
 #include "wgrad.h"
@@ -29,6 +30,7 @@ const char *ddp__way_kernel(const struct ddp__plan *p)
     static const char *const name[DDP__WAYS] = {
         [DDP__WAY_SKINNY] = "loops for few rows",
         [DDP__WAY_DEPTHWISE] = "depthwise loops",
+        [DDP__WAY_TAPS] = "products of taps",
         [DDP__WAY_WINO] = "Winograd",
         [DDP__WAY_THIN] = "products of pixels",
         [DDP__WAY_AMX_PIXELS] = "products of pixels on AMX",
@@ -79,6 +81,8 @@ static enum ddp__way way_of_gradient(const struct ddp__dnn_shape *s, bool pays)
 {
     if (ddp__skinny_fits(s))
         return DDP__WAY_SKINNY;
+    if (ddp__taps_fits(s, DDP__BWD_W))
+        return DDP__WAY_TAPS;
     if (ddp__depthwise_wgrad_fits(s))
         return DDP__WAY_DEPTHWISE_WGRAD;
     if (ddp__depthwise_wgrad_rows_fits(s))
@@ -113,6 +117,8 @@ static enum ddp__way way_of_layer(struct ddp__plan *p,
 
     if (ddp__skinny_fits(s))
         return DDP__WAY_SKINNY;
+    if (c->op != DDP__OP_CONV_NORM && ddp__taps_fits(s, p->pass))
+        return DDP__WAY_TAPS;
     if (!pays && ddp__wino_fits(s) && (p->pass == DDP__FWD || p->transposed))
         return DDP__WAY_WINO;
     if (c->op == DDP__OP_CONV_NORM) {
