@@ -30,6 +30,7 @@ rows act act_bwd 7
 for pass in conv_fwd conv_bwd_x conv_bwd_w; do
     rows wino $pass 3
     rows wino_line $pass 4
+    rows taps $pass 3
 done
 rows wgrad conv_bwd_w 4
 rows "depthwise_wgrad" conv_bwd_w 2

@@ -223,6 +223,7 @@ check_PROGRAMS += \
     %D%/test_sync_bn \
     %D%/test_stream \
     %D%/test_tap \
+    %D%/test_taps \
     %D%/test_tars \
     %D%/test_teacher \
     %D%/test_thin \

@@ -115,7 +115,9 @@ const struct check_row op_rows[] = {
      .y = {0, 0, 64}, .call.conv = {KERNEL(3, 2, 1, 1, 1)}},
     {CHECK_CONV, "3x3 of 60 pixels", OF(15, 16), .x = {2, 2, 72},
      .y = {0, 0, 66}, .call.conv = {KERNEL(3, 1, 1, 1, 1)}},
-    {CHECK_CONV, "3x3 of many images of 2x2, bias and relu", OF(17, 23),
+    /* Of 23 images in bf16, oneDNN 2.6 reads a value after one of its tables,
+     * at which AddressSanitizer's memory ends. */
+    {CHECK_CONV, "3x3 of many images of 2x2, bias and relu", OF(33, 40),
      .x = {2, 2, 32}, .y = {0, 0, 64},
      .call.conv = {KERNEL(3, 1, 1, 1, 1), .bias = true, .act = DDP_RELU}},
     {CHECK_CONV, "3x3 stride 2 of many images of 3x3", OF(17, 23),
