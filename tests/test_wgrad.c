@@ -21,6 +21,7 @@ int main(void)
 #else
 #include "base/half.h"
 #include "cpu/amx.h"
+#include "cpu/amx_taps.h"
 #include "cpu/depthwise_wgrad_rows.h"
 #include "cpu/wgrad.h"
 #include "cpu/wgrad_thin.h"
@@ -75,6 +76,14 @@ static const struct row amx_rows[] = {
     {2, 9, 8, 32, 32, 3, 2, 1, 1},   /* phases */
     {1, 60, 50, 32, 32, 3, 1, 1, 1}, /* segments of an image */
     {2, 11, 10, 3, 32, 7, 2, 3, 1},  /* columns of taps as channels */
+};
+
+static const struct row amx_taps_rows[] = {
+    {65, 2, 2, 64, 32, 3, 1, 1, 1}, /* steps, the last not full */
+    {33, 1, 1, 32, 64, 3, 1, 1, 1}, /* taps that see padding alone */
+    {17, 3, 3, 32, 32, 3, 1, 1, 1}, {63, 4, 3, 32, 96, 3, 2, 1, 1},
+    {40, 4, 4, 32, 32, 2, 1, 0, 1}, /* no padding */
+    {32, 3, 4, 32, 32, 3, 1, 2, 2}, /* dilation */
 };
 
 static const double MOST = 1e-6;
@@ -283,6 +292,20 @@ static void test_amx(const struct row *r)
     layer_free(&l);
 }
 
+static void test_amx_taps(const struct row *r)
+{
+    struct layer l;
+    double pixels;
+
+    layer_new(&l, r, 1, true);
+    pixels = (double)l.s.n * l.s.oh * l.s.ow;
+    ok(ddp__amx_taps_fits(&l.s), "AMX takes %d images of %dx%d pixels", r->n,
+       r->h, r->w);
+    test_gradient(ddp__amx_taps_run, &l, "taps on AMX",
+                  0x1p-23 * sqrt(pixels / 3));
+    layer_free(&l);
+}
+
 int main(void)
 {
     if (!__builtin_cpu_supports("avx512f") ||
@@ -307,6 +330,10 @@ int main(void)
     for (size_t i = 0; i < sizeof(amx_rows) / sizeof(amx_rows[0]); i++)
         if (ddp__amx_here())
             test_amx(&amx_rows[i]);
+    for (size_t i = 0; i < sizeof(amx_taps_rows) / sizeof(amx_taps_rows[0]);
+         i++)
+        if (ddp__amx_here())
+            test_amx_taps(&amx_taps_rows[i]);
     return done_testing();
 }
 #endif

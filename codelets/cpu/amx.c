@@ -231,6 +231,7 @@ static int bwd_w_narrow(const struct ddp__dnn_shape *s, const void *x,
     struct ddp__amx_run r = {.s = &u,
                              .dy = dy,
                              .x_row = (size_t)(u.w * s->c),
+                             .dy_row = (size_t)(s->ow * s->o),
                              .x_pixel = (size_t)s->c};
     size_t size = ((size_t)s->n * (size_t)s->h * r.x_row + 2 * DDP__AMX_ROW) &
                   ~(size_t)31;
@@ -279,7 +280,8 @@ int ddp__amx_bwd_w(const struct ddp__dnn_shape *s, const void *x,
                              .x = x,
                              .dy = dy,
                              .x_row = (size_t)s->w * (size_t)s->c,
-                             .x_pixel = (size_t)s->c};
+                             .x_pixel = (size_t)s->c,
+                             .dy_row = (size_t)s->ow * (size_t)s->o};
 
     if (s->c % 32 != 0)
         return bwd_w_narrow(s, x, dy, accumulate, dw);

@@ -65,7 +65,7 @@ static struct walk walk_output(const struct ddp__amx_run *r,
                          .end = r->pitch,
                          .step_y = 1,
                          .step_x = 1,
-                         .row = (size_t)r->s->ow * (size_t)r->s->o,
+                         .row = r->dy_row,
                          .pixel = (size_t)r->s->o};
 }
 
@@ -118,8 +118,8 @@ AMX static void fill_step(const struct ddp__amx_run *r,
     }
 }
 
-static void fill_a(const struct ddp__amx_run *r, const uint16_t *image,
-                   int first, size_t segment)
+void ddp__amx_fill_a(const struct ddp__amx_run *r, const uint16_t *image,
+                     int first, size_t segment)
 {
     struct walk w = walk_output(r, image, first);
     const uint16_t *p[DDP__AMX_STEP];
@@ -164,8 +164,8 @@ static bool has_odd(const struct ddp__amx_run *r, int phase)
     return false;
 }
 
-AMX static void fill_b(const struct ddp__amx_run *r, const uint16_t *image,
-                       int phase, int first, size_t segment)
+AMX void ddp__amx_fill_b(const struct ddp__amx_run *r, const uint16_t *image,
+                         int phase, int first, size_t segment)
 {
     size_t step = r->segments * r->pairs * DDP__AMX_ROW, c = (size_t)r->s->c;
     uint16_t *even = ddp__amx_b(r, phase, 0, 0, segment);
@@ -194,10 +194,11 @@ void ddp__amx_fill(const struct ddp__amx_run *r, size_t first, size_t count)
         int row = (int)((first + i) % r->per_image) * r->rows;
         const uint16_t *x = r->x + n * (size_t)s->h * r->x_row;
 
-        fill_a(r, r->dy + n * (size_t)s->oh * (size_t)s->ow * (size_t)s->o, row,
-               i);
+        ddp__amx_fill_a(
+            r, r->dy + n * (size_t)s->oh * (size_t)s->ow * (size_t)s->o, row,
+            i);
         for (int k = 0; k < r->phases_y * r->phases_x; k++)
-            fill_b(r, x, k, row, i);
+            ddp__amx_fill_b(r, x, k, row, i);
     }
 }
 

@@ -9,4 +9,11 @@
 /* Segments first .. first + count - 1 of the batch into a and b. */
 void ddp__amx_fill(const struct ddp__amx_run *r, size_t first, size_t count);
 
+/* A segment, which begins with row `first` of an image of dy, or of a phase of
+ * one of x. */
+void ddp__amx_fill_a(const struct ddp__amx_run *r, const uint16_t *image,
+                     int first, size_t segment);
+void ddp__amx_fill_b(const struct ddp__amx_run *r, const uint16_t *image,
+                     int phase, int first, size_t segment);
+
 #endif

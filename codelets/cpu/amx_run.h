@@ -13,6 +13,7 @@ struct ddp__amx_run {
     const struct ddp__dnn_shape *s;
     const uint16_t *x, *dy;
     size_t x_row, x_pixel;  /* from one to the next, in x */
+    size_t dy_row;          /* in dy */
     int reach_y, reach_x;   /* rows and columns the taps reach further */
     int pitch;              /* positions of a row */
     int phases_y, phases_x; /* of x */

@@ -6,6 +6,7 @@
 
 #include "act.h"
 #include "amx.h"
+#include "amx_taps.h"
 #include "backend.h"
 #include "conv.h"
 #include "cpu.h"
@@ -394,6 +395,8 @@ static int run_plan(const struct ddp__task *t)
         return run_gradient(t, p, ddp__wino_bwd_w);
     case DDP__WAY_AMX:
         return run_gradient(t, p, ddp__amx_bwd_w);
+    case DDP__WAY_AMX_TAPS:
+        return run_gradient(t, p, ddp__amx_taps_run);
     case DDP__WAY_WGRAD:
         return run_gradient(t, p, ddp__wgrad_run);
     case DDP__WAY_WGRAD_THIN:

@@ -62,6 +62,8 @@ libddp_core_la_SOURCES += \
     %D%/amx_pixels.h \
     %D%/amx_run.h \
     %D%/amx_tile.h \
+    %D%/amx_taps.c \
+    %D%/amx_taps.h \
     %D%/amx_weight.c \
     %D%/amx_weight.h \
     %D%/conv.c \

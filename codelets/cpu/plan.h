@@ -46,6 +46,7 @@ enum ddp__way {
     /* weight gradient */
     DDP__WAY_WINO_WGRAD,
     DDP__WAY_AMX,
+    DDP__WAY_AMX_TAPS,
     DDP__WAY_WGRAD,
     DDP__WAY_WGRAD_THIN,
     DDP__WAY_DEPTHWISE_WGRAD,

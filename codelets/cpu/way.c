@@ -8,6 +8,7 @@
 
 #include "amx.h"
 #include "amx_pixels.h"
+#include "amx_taps.h"
 #include "depthwise.h"
 #include "depthwise_train.h"
 #include "depthwise_wgrad.h"
@@ -37,6 +38,7 @@ const char *ddp__way_kernel(const struct ddp__plan *p)
         [DDP__WAY_DEPTHWISE_TRAIN] = "depthwise rows",
         [DDP__WAY_WINO_WGRAD] = "Winograd",
         [DDP__WAY_AMX] = "AMX",
+        [DDP__WAY_AMX_TAPS] = "products of taps on AMX",
         [DDP__WAY_WGRAD] = "products over pixels",
         [DDP__WAY_WGRAD_THIN] = "products of few channels",
         [DDP__WAY_DEPTHWISE_WGRAD] = "depthwise weight gradient",
@@ -91,6 +93,8 @@ static enum ddp__way way_of_gradient(const struct ddp__dnn_shape *s, bool pays)
         return DDP__WAY_WINO_WGRAD;
     if (!pays && ddp__wgrad_thin_fits(s))
         return DDP__WAY_WGRAD_THIN;
+    if (ddp__amx_taps_fits(s))
+        return DDP__WAY_AMX_TAPS;
     if (ddp__amx_fits(s))
         return DDP__WAY_AMX;
     return !pays && ddp__wgrad_fits(s) ? DDP__WAY_WGRAD : DDP__WAY_PRIMITIVE;
