@@ -31,12 +31,13 @@ struct block {
     bool past;
     const struct ddp__wino_finish *finish; /* of FINISH */
     size_t column;                         /* its first */
+    size_t line;                           /* of FETCH: the first of k */
     float *p;
 };
 
 /* What is multiplied.  STREAM: floats from memory and to it; FINISH: floats,
- * and what follows. */
-enum kind { FLOATS, INTEGERS, STREAM, FINISH };
+ * and what follows; FETCH: so, and lines of a matrix are fetched. */
+enum kind { FLOATS, INTEGERS, STREAM, FINISH, FETCH };
 
 /* sum + a b, or of integers (a constant) a sum of products in 32 bits; as text
  * for the assembler, because floats have to do without AVX512_VNNI. */
@@ -77,6 +78,14 @@ DDP__WINO_INLINE void fetch(enum kind kind, const float *next)
         _mm_prefetch((const void *)next, _MM_HINT_T0);
     else
         _mm_prefetch((const void *)next, _MM_HINT_T1);
+}
+
+DDP__WINO_INLINE void fetch_line(const struct ddp__wino_fetch *f, size_t line)
+{
+    size_t row = line >> f->shift, mask = ((size_t)1 << f->shift) - 1;
+    const float *p = f->from + row * f->pitch + (line & mask) * 16;
+
+    _mm_prefetch((const void *)p, _MM_HINT_T1);
 }
 
 DDP__WINO_INLINE v16 begin_sum(enum kind kind, const struct block *t, size_t j)
@@ -164,7 +173,10 @@ DDP__WINO_INLINE void block(enum kind kind, size_t rows, int wide,
     for (size_t l = 0; l < t->k; l++, b += wide * 16, next += 16) {
         v16 b0 = LOAD(b), b1 = wide > 1 ? LOAD(b + 16) : b0;
 
-        fetch(kind, next);
+        if (kind == FETCH)
+            fetch_line(t->finish->fetch, t->line + l);
+        else
+            fetch(kind, next);
 #define ROW(i, at)                                                             \
     if (i < rows) {                                                            \
         v16 v = SET(at);                                                       \
@@ -188,7 +200,7 @@ DDP__WINO_INLINE void block(enum kind kind, size_t rows, int wide,
         /* One register per pointer, not one per row. */
         __asm__("" : "+r"(a0), "+r"(a3), "+r"(a6), "+r"(a9), "+r"(a12));
     }
-    if (kind == FINISH) {
+    if (kind == FINISH || kind == FETCH) {
         finish_sums(t, rows, wide, acc);
         return;
     }
@@ -259,11 +271,32 @@ DDP__WINO static void half_finish(size_t rows, const struct block *t)
     rows_of_block(FINISH, 1, rows, t);
 }
 
+DDP__WINO static void whole_fetch(size_t rows, const struct block *t)
+{
+    rows_of_block(FETCH, 2, rows, t);
+}
+
+DDP__WINO static void half_fetch(size_t rows, const struct block *t)
+{
+    rows_of_block(FETCH, 1, rows, t);
+}
+
+static void run_finish(bool wide, size_t rows, struct block *t, size_t line)
+{
+    const struct ddp__wino_fetch *f = t->finish->fetch;
+
+    t->line = line;
+    if (f && line < f->lines)
+        (wide ? whole_fetch : half_fetch)(rows, t);
+    else
+        (wide ? whole_finish : half_finish)(rows, t);
+}
+
 /* f: NULL, or what follows. */
 static void multiply(const struct ddp__wino_product *g,
                      const struct ddp__wino_finish *f, float *p, size_t ldp)
 {
-    size_t k = g->k;
+    size_t k = g->k, line = 0;
     const float *b = g->b;
 
     /* The next panel (the next matrix's, after the last) comes in halves. */
@@ -287,11 +320,12 @@ static void multiply(const struct ddp__wino_product *g,
             size_t rows = g->m - i < ROWS ? g->m - i : ROWS;
 
             if (f)
-                (wide ? whole_finish : half_finish)(rows, &t);
+                run_finish(wide, rows, &t, line);
             else if (g->row)
                 (wide ? whole_i16 : half_i16)(rows, &t);
             else
                 (wide ? whole : half)(rows, &t);
+            line += k;
         }
     }
 }

@@ -24,6 +24,14 @@ struct ddp__wino_stream {
     bool past;         /* p goes past the caches, in whole lines of 64 bytes */
 };
 
+/* Lines of a matrix to fetch into the second-level cache meanwhile: 2^shift of
+ * each row, and rows are `pitch` floats apart. */
+struct ddp__wino_fetch {
+    const float *from;
+    size_t lines, pitch; /* lines: of all rows */
+    unsigned shift;
+};
+
 /* What sums of floats become: p = sum + bias (+ p), and at least low and at
  * most high. */
 struct ddp__wino_finish {
@@ -32,6 +40,7 @@ struct ddp__wino_finish {
     float low, high;
     bool add;  /* p */
     bool past; /* p goes past the caches, in whole lines of 64 bytes */
+    const struct ddp__wino_fetch *fetch; /* or NULL: the next panel of b */
 };
 
 /* p[m][n] = sum over k of a[m][k] b[k][n]; n a multiple of 16, b in panels of
