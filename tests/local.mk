@@ -152,6 +152,7 @@ check_PROGRAMS += \
     %D%/test_data \
     %D%/test_data_bad \
     %D%/test_data_sets \
+    %D%/test_dense \
     %D%/test_device \
     %D%/test_disk_cache \
     %D%/test_drop_last \

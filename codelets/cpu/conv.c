@@ -10,6 +10,8 @@
 #include "backend.h"
 #include "conv.h"
 #include "cpu.h"
+#include "dense.h"
+#include "dense_wgrad.h"
 #include "depthwise.h"
 #include "depthwise_wgrad_rows.h"
 #include "depthwise_train.h"
@@ -338,6 +340,17 @@ static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
     return ddp__skinny_dense(t, &s, p->pass);
 }
 
+static int run_dense(const struct ddp__task *t, const struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = p->shape;
+
+    s.n = t->n;
+    return p->pass == DDP__FWD
+               ? ddp__dense_fwd(&s, t->data[IN], t->data[WEIGHT], t->data[OUT])
+               : ddp__dense_bwd_x(&s, t->data[IN], t->data[WEIGHT],
+                                  t->data[OUT]);
+}
+
 /* run: one of libddp's kernels, dw (+)= what x and dy give. */
 static int run_gradient(const struct ddp__task *t, const struct ddp__plan *p,
                         int (*run)(const struct ddp__dnn_shape *s,
@@ -381,6 +394,9 @@ static int run_plan(const struct ddp__task *t)
         return run_skinny(t, p);
     case DDP__WAY_TAPS:
         return run_taps(t, p);
+    case DDP__WAY_DENSE:
+        return p->pass == DDP__BWD_W ? run_gradient(t, p, ddp__dense_wgrad_run)
+                                     : run_dense(t, p);
     case DDP__WAY_DEPTHWISE:
         return ddp__depthwise_run(t, &p->shape, p->pass);
     case DDP__WAY_WINO:

@@ -70,6 +70,12 @@ libddp_core_la_SOURCES += \
     %D%/conv.h \
     %D%/conv_norm.c \
     %D%/conv_norm.h \
+    %D%/dense.c \
+    %D%/dense.h \
+    %D%/dense_panel.c \
+    %D%/dense_panel.h \
+    %D%/dense_wgrad.c \
+    %D%/dense_wgrad.h \
     %D%/depthwise.c \
     %D%/depthwise.h \
     %D%/depthwise_infer.c \

@@ -35,6 +35,7 @@ enum ddp__way {
     DDP__WAY_PATCHES, /* for a dense layer: patch, product */
     /* libddp's kernels: any pass */
     DDP__WAY_SKINNY,
+    DDP__WAY_DENSE,
     DDP__WAY_DEPTHWISE,
     DDP__WAY_TAPS,
     /* forward and data gradient */

@@ -9,6 +9,7 @@
 #include "amx.h"
 #include "amx_pixels.h"
 #include "amx_taps.h"
+#include "dense.h"
 #include "depthwise.h"
 #include "depthwise_train.h"
 #include "depthwise_wgrad.h"
@@ -30,6 +31,7 @@ const char *ddp__way_kernel(const struct ddp__plan *p)
 {
     static const char *const name[DDP__WAYS] = {
         [DDP__WAY_SKINNY] = "loops for few rows",
+        [DDP__WAY_DENSE] = "products of rows",
         [DDP__WAY_DEPTHWISE] = "depthwise loops",
         [DDP__WAY_TAPS] = "products of taps",
         [DDP__WAY_WINO] = "Winograd",
@@ -85,6 +87,8 @@ static enum ddp__way way_of_gradient(const struct ddp__dnn_shape *s, bool pays)
         return DDP__WAY_SKINNY;
     if (ddp__taps_fits(s, DDP__BWD_W))
         return DDP__WAY_TAPS;
+    if (!pays && ddp__dense_fits(s, DDP__BWD_W))
+        return DDP__WAY_DENSE;
     if (ddp__depthwise_wgrad_fits(s))
         return DDP__WAY_DEPTHWISE_WGRAD;
     if (ddp__depthwise_wgrad_rows_fits(s))
@@ -131,7 +135,10 @@ static enum ddp__way way_of_layer(struct ddp__plan *p,
     }
     if (ddp__depthwise_train_fits(s, p->pass))
         return DDP__WAY_DEPTHWISE_TRAIN;
-    return c->split ? DDP__WAY_PRIMITIVE : way_of_pixels(p);
+    if (c->split)
+        return DDP__WAY_PRIMITIVE;
+    return !pays && ddp__dense_fits(s, p->pass) ? DDP__WAY_DENSE
+                                                : way_of_pixels(p);
 }
 
 void ddp__way_choose(struct ddp__plan *p, const struct ddp__call *c)
