@@ -41,9 +41,9 @@ int main(void)
 
 enum passes { FWD = 1, BWD_X = 2, BWD_W = 4, BOTH = FWD | BWD_X, ALL = 7 };
 
-#define DENSE(samples, c, o)                                                   \
+#define DENSE(file, samples, c, o)                                             \
     {                                                                          \
-        "skinny", ALL,                                                         \
+        file, ALL,                                                             \
         {                                                                      \
             CHECK_DENSE, "dense", .n = (samples), .x = {1, 1, c}, .y = {       \
                 1,                                                             \
@@ -288,9 +288,14 @@ static const struct line {
     CONV("skinny", ALL, 2, "3x3", 2, 512, 512, 3, 1, 1, 1),
     CONV("skinny", ALL, 1, "3x3/2", 14, 512, 512, 3, 2, 1, 1),
     CONV("skinny", ALL, 1, "1x1", 7, 2048, 512, 1, 1, 0, 1),
-    DENSE(1, 768, 512),
-    DENSE(4, 4096, 4096),
-    DENSE(16, 4096, 4096),
+    DENSE("skinny", 1, 768, 512),
+    DENSE("skinny", 4, 4096, 4096),
+    DENSE("skinny", 16, 4096, 4096),
+    DENSE("dense", 64, 4096, 4096),
+    DENSE("dense", 256, 4096, 4096),
+    CONV("dense", BOTH, 256, "1x1", 1, 512, 2048, 1, 1, 0, 1),
+    CONV("dense", BOTH, 256, "1x1/2", 1, 1024, 2048, 1, 2, 0, 1),
+    CONV("dense", BOTH, 4, "1x1", 3, 1024, 128, 1, 1, 0, 1),
     INFER("depthwise_infer", "3x3", 112, 32, 32, 3, 1, 1, 32),
     INFER("depthwise_infer", "5x5", 14, 672, 672, 5, 1, 2, 672),
     INFER("pointwise", "1x1", 56, 24, 144, 1, 1, 0, 1),
