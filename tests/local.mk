@@ -200,6 +200,7 @@ check_PROGRAMS += \
     %D%/test_part \
     %D%/test_pause \
     %D%/test_pillow \
+    %D%/test_pointwise \
     %D%/test_policy \
     %D%/test_printable \
     %D%/test_pullback \

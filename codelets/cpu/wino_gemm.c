@@ -107,6 +107,7 @@ struct ending {
     v16 bias, low, high;
     __mmask16 mask; /* of columns that p has */
     bool add, past;
+    ptrdiff_t later;
 };
 
 DDP__WINO_INLINE struct ending ending_of(const struct block *t, size_t j)
@@ -118,7 +119,8 @@ DDP__WINO_INLINE struct ending ending_of(const struct block *t, size_t j)
                        .mask =
                            (__mmask16)(left < 16 ? (1U << left) - 1 : 0xffff),
                        .add = f->add,
-                       .past = f->past};
+                       .past = f->past,
+                       .later = f->later};
 
     e.bias = _mm512_maskz_loadu_ps(e.mask, f->bias + at);
     return e;
@@ -129,8 +131,10 @@ DDP__WINO_INLINE void finish_sum(const struct ending *e, float *p, v16 sum)
 {
     v16 v = ADD(sum, e->bias);
 
-    if (e->add)
+    if (e->add) {
+        _mm_prefetch((const void *)(p + e->later), _MM_HINT_T1);
         v = ADD(v, _mm512_maskz_loadu_ps(e->mask, p));
+    }
     v = _mm512_min_ps(e->high, _mm512_max_ps(e->low, v));
     if (e->past)
         _mm512_stream_ps(p, v);
@@ -292,6 +296,19 @@ static void run_finish(bool wide, size_t rows, struct block *t, size_t line)
         (wide ? whole_finish : half_finish)(rows, t);
 }
 
+/* What is fetched while rows from i on are multiplied by a panel: what follows
+ * says, or the next panel (the next matrix's, after the last) in halves. */
+static const float *next_of(const struct ddp__wino_product *g,
+                            const struct ddp__wino_finish *f, const float *b,
+                            size_t i)
+{
+    if (f && f->next)
+        return f->next + i * g->lda;
+    return i < 2 * ROWS && i + ROWS <= g->m
+               ? b + PANEL * g->k + i / ROWS * 16 * g->k
+               : b;
+}
+
 /* f: NULL, or what follows. */
 static void multiply(const struct ddp__wino_product *g,
                      const struct ddp__wino_finish *f, float *p, size_t ldp)
@@ -299,18 +316,15 @@ static void multiply(const struct ddp__wino_product *g,
     size_t k = g->k, line = 0;
     const float *b = g->b;
 
-    /* The next panel (the next matrix's, after the last) comes in halves. */
     for (size_t j = 0; j < g->n; j += PANEL, b += PANEL * k) {
         bool wide = g->n - j >= PANEL;
 
         for (size_t i = 0; i < g->m; i += ROWS) {
-            bool early = i < 2 * ROWS && i + ROWS <= g->m;
             struct block t = {.k = k,
                               .a = (const float *)g->a + i * g->lda,
                               .lda = g->lda,
                               .b = b,
-                              .next =
-                                  early ? b + PANEL * k + i / ROWS * 16 * k : b,
+                              .next = next_of(g, f, b, i),
                               .row = g->row ? g->row + i : NULL,
                               .col = g->row ? g->col + j : NULL,
                               .finish = f,

@@ -38,9 +38,12 @@ struct ddp__wino_finish {
     const float *bias; /* [columns] */
     size_t columns;    /* that are stored: n, or up to 15 fewer */
     float low, high;
-    bool add;  /* p */
-    bool past; /* p goes past the caches, in whole lines of 64 bytes */
-    const struct ddp__wino_fetch *fetch; /* or NULL: the next panel of b */
+    bool add;          /* p */
+    bool past;         /* p goes past the caches, in whole lines of 64 bytes */
+    const float *next; /* rows like those of a, fetched meanwhile; NULL: the
+                        * next panel of b */
+    ptrdiff_t later;   /* floats from p to what is added later, fetched too */
+    const struct ddp__wino_fetch *fetch; /* in place of these; or NULL */
 };
 
 /* p[m][n] = sum over k of a[m][k] b[k][n]; n a multiple of 16, b in panels of

@@ -1,0 +1,128 @@
+/* test_pointwise.c - 1x1 convolutions of inference against sums in f64
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A sum of k products in f32, one after the other, each with a rounding of at
+ * most 2^-24 of the sum so far, is off by some 2^-24 sqrt(k / 6) of its norm
+ * if roundings are independent, 8e-7 for 1024; twice that are allowed.
+ */
+#include "config.h"
+
+#include "tap.h"
+
+#include "cpu/wino.h"
+
+#if !defined(HAVE_ONEDNN) || !defined(DDP__WINO)
+int main(void)
+{
+    skip_all("built without oneDNN, or not for AVX-512");
+}
+#else
+#include "cpu/amx_here.h"
+#include "cpu/infer.h"
+#include "cpu/pixels.h"
+#include "pixel_layer.h"
+
+static const double MOST = 1.6e-6;
+
+static const struct pixel_row rows[] = {
+    {2, 13, 11, 24, 40, true},    /* half a panel, one block after another */
+    {3, 57, 57, 96, 40, true},    /* pixels from memory */
+    {3, 57, 57, 96, 96, true},    /* and results that go there */
+    {2, 13, 13, 1024, 272, true}, /* two tall blocks */
+};
+
+static void pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
+                 void *to)
+{
+    (void)turn;
+    ddp__pointwise.pack(s, w, to);
+}
+
+static int run(const struct ddp__dnn_shape *s, const void *x,
+               const void *packed, void *y)
+{
+    const float *w = packed;
+
+    return ddp__pointwise.run(s, x, w,
+                              w + ddp__pixels_columns(s) * (size_t)s->c, y);
+}
+
+static const struct pixel_kernel kernel = {DDP_F32, ddp__pixels_packed_size,
+                                           pack, run};
+
+/* before: what was in y, NULL: nothing is added. */
+static double error_of(const struct pixel_layer *l, const float *before)
+{
+    size_t o = (size_t)l->s.o, all = (size_t)l->s.n * l->pixels;
+    double error = 0, norm = 0;
+
+    for (size_t p = 0; p < all; p++)
+        for (size_t j = 0; j < o; j++) {
+            double want = pixel_output(l, p, j, false).of, d;
+
+            want += before ? (double)before[p * o + j] : 0;
+            want = l->s.conv.act == DDP_RELU ? fmax(want, 0) : want;
+            d = pixel_value(l, l->y, p * o + j) - want;
+            error += d * d;
+            norm += want * want;
+        }
+    return sqrt(error / norm);
+}
+
+/* y = max(w x + b + y, 0) */
+static void test_sum(struct pixel_layer *l)
+{
+    size_t len = (size_t)l->s.n * l->pixels * (size_t)l->s.o;
+    float *before = pixel_bytes(len * sizeof(*before));
+    double e;
+
+    for (size_t i = 0; i < len; i++)
+        before[i] = 4 * pixel_draw();
+    memcpy(l->y, before, len * sizeof(*before));
+    l->s.sum = true;
+    l->s.conv.act = DDP_RELU;
+    pixel_test_run(l, false);
+    e = error_of(l, before);
+    ok(e <= MOST, "%s, added, relu: an error of %.1e", l->name, e);
+    free(before);
+}
+
+static void test_row(const struct pixel_row *r)
+{
+    struct pixel_layer l;
+    double e;
+
+    pixel_layer_new(&l, &kernel, r);
+    pixel_test_run(&l, false);
+    e = error_of(&l, NULL);
+    ok(e <= MOST, "%s: an error of %.1e", l.name, e);
+    pixel_test_bits(&l);
+    test_sum(&l);
+    pixel_layer_free(&l);
+}
+
+/* Large images where that was measured, and was faster. */
+static void test_choice(void)
+{
+    static const struct pixel_row large = {1, 56, 56, 64, 256, true};
+    static const struct pixel_row small = {1, 14, 14, 256, 1024, true};
+    struct ddp__dnn_shape s = pixel_shape(DDP_F32, &large);
+
+    is_int(ddp__pointwise.fits(&s), ddp__amx_here(), "56x56, 64 to 256");
+    s = pixel_shape(DDP_F32, &small);
+    ok(ddp__pointwise.fits(&s), "14x14, 256 to 1024");
+}
+
+int main(void)
+{
+    static const struct pixel_row one = {1, 1, 1, 1, 1, true};
+    struct ddp__dnn_shape s = pixel_shape(DDP_F32, &one);
+
+    if (!ddp__pixels_fit(&s))
+        skip_all("this processor lacks AVX-512");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        test_row(&rows[i]);
+    test_choice();
+    return done_testing();
+}
+#endif
