@@ -33,6 +33,7 @@ for pass in conv_fwd conv_bwd_x conv_bwd_w; do
     rows taps $pass 3
 done
 rows wgrad conv_bwd_w 4
+rows bias conv_bwd_w 7
 rows "depthwise_wgrad" conv_bwd_w 2
 rows "depthwise_train" conv_fwd 16
 rows "depthwise_train" conv_bwd_x 16

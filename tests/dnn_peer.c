@@ -98,6 +98,8 @@ static bool new_layer(struct dnn_peer *p, struct check *k,
     if (p->keeps)
         ddp__dnn_pack(p->dnn, p->w, p->packed, p->scratch);
     p->gradient = pass == DDP__BWD_W;
+    if (p->gradient && s.conv.bias)
+        p->bias = (char *)p->w + g->size - (size_t)s.o * sizeof(float);
     return true;
 }
 

@@ -92,9 +92,9 @@ enum passes { FWD = 1, BWD_X = 2, BWD_W = 4, BOTH = FWD | BWD_X, ALL = 7 };
     }
 #define LAYER(file, passes, family, images_, what, side, c, o, k, s, p, g, f)  \
     FILTERS(file, passes, family, images_, what, side, c, o, k, k, s, p, p, g, \
-            f)
+            f, false)
 #define FILTERS(file, passes, family, images_, what, side, c, o, k, l, s, p,   \
-                q, g, f)                                                       \
+                q, g, f, b)                                                    \
     {                                                                          \
         file, passes,                                                          \
         {                                                                      \
@@ -111,6 +111,7 @@ enum passes { FWD = 1, BWD_X = 2, BWD_W = 4, BOTH = FWD | BWD_X, ALL = 7 };
                               .bottom = (p),                                   \
                               .right = (q),                                    \
                               .groups = (g),                                   \
+                              .bias = b,                                       \
                               .act = f                                         \
                           }                                                    \
         }                                                                      \
@@ -121,7 +122,11 @@ enum passes { FWD = 1, BWD_X = 2, BWD_W = 4, BOTH = FWD | BWD_X, ALL = 7 };
 /* k x l, of stride 1, padded to images of the same size */
 #define LINE(file, what, side, c, o, k, l)                                     \
     FILTERS(file, ALL, CHECK_CONV, 0, what, side, c, o, k, l, 1, (k) / 2,      \
-            (l) / 2, 1, DDP_IDENTITY)
+            (l) / 2, 1, DDP_IDENTITY, false)
+/* weight gradients of layers with a bias, by any of our kernels */
+#define BIASED(what, side, c, o, k, s, p)                                      \
+    FILTERS("bias", BWD_W, CHECK_CONV, 0, what, side, c, o, k, k, s, p, p, 1,  \
+            DDP_IDENTITY, true)
 /* of one image, with SiLU */
 #define INFER(file, what, side, c, o, k, s, p, g)                              \
     LAYER(file, FWD, CHECK_CONV_NORM, 1, what, side, c, o, k, s, p, g, DDP_SILU)
@@ -165,6 +170,13 @@ static const struct line {
     LINE("wino_line", "7x1", 17, 192, 192, 7, 1),
     LINE("wino_line", "1x3", 8, 384, 384, 1, 3),
     LINE("wino_line", "3x1", 8, 384, 384, 3, 1),
+    BIASED("3x3", 224, 64, 64, 3, 1, 1),
+    BIASED("3x3", 28, 512, 512, 3, 1, 1),
+    BIASED("3x3", 8, 256, 256, 3, 1, 1),
+    BIASED("3x3/2", 56, 128, 128, 3, 2, 1),
+    BIASED("1x1", 56, 64, 256, 1, 1, 0),
+    BIASED("1x1", 56, 24, 144, 1, 1, 0),
+    BIASED("3x3, first", 224, 3, 64, 3, 1, 1),
     CONV("wgrad", BWD_W, 0, "1x1", 56, 64, 256, 1, 1, 0, 1),
     CONV("wgrad", BWD_W, 0, "1x1", 14, 256, 1024, 1, 1, 0, 1),
     CONV("wgrad", BWD_W, 0, "3x3/2", 56, 128, 128, 3, 2, 1, 1),

@@ -129,6 +129,7 @@ check_PROGRAMS += \
     %D%/test_aux \
     %D%/test_bad_layers \
     %D%/test_batch \
+    %D%/test_bias \
     %D%/test_bn_silu \
     %D%/test_buckets \
     %D%/test_checkpoint \

@@ -133,6 +133,11 @@ const struct check_row op_rows[] = {
     {CHECK_CONV, "3x3, 16 to 48 channels, bias and relu", OF(2, 3),
      .x = {7, 8, 16}, .y = {0, 0, 48},
      .call.conv = {KERNEL(3, 1, 1, 1, 1), .bias = true, .act = DDP_RELU}},
+    {CHECK_CONV, "3x3, 32 to 64 channels, bias", OF(2, 3), .x = {8, 9, 32},
+     .y = {0, 0, 64}, .call.conv = {KERNEL(3, 1, 1, 1, 1), .bias = true}},
+    {CHECK_CONV, "3x3 stride 2, 64 to 96 channels, bias", OF(2, 3),
+     .x = {13, 15, 64}, .y = {0, 0, 96},
+     .call.conv = {KERNEL(3, 2, 1, 1, 1), .bias = true}},
     {CHECK_CONV, "two groups", OF(2, 3), .x = {5, 5, 6}, .y = {0, 0, 4},
      .call.conv = {KERNEL(3, 1, 1, 1, 2), .bias = true}},
     {CHECK_CONV, "depthwise stride 2", OF(3, 3), .x = {6, 7, 5}, .y = {0, 0, 5},
@@ -225,6 +230,8 @@ const struct check_row op_rows[] = {
      .call.conv = {5, 5, 2, 2, 1, 1, 0, 3, 2, 1, .groups = 16}},
     /* depthwise: edges, words and vectors that are not whole, and results past
      * the caches, of whole lines or not, by one group of vectors or several */
+    {CHECK_CONV, "depthwise 3x3, 40 channels, bias", OF(2, 3), .x = {7, 9, 40},
+     .y = {0, 0, 40}, .call.conv = {KERNEL(3, 1, 1, 1, 40), .bias = true}},
     {CHECK_CONV, "depthwise 3x3, 72 channels, narrow", OF(2, 3),
      .x = {5, 3, 72}, .y = {0, 0, 72}, .call.conv = {KERNEL(3, 1, 1, 1, 72)}},
     {CHECK_CONV, "depthwise 3x3, 38 channels", OF(2, 3), .x = {9, 23, 38},

@@ -134,7 +134,7 @@ static void layer_new(struct layer *l, const struct row *r)
     l->w = new_values((l->c + 1) * l->o);
     l->y = new_values(l->n * l->o);
     l->dx = new_values(l->n * l->c);
-    l->dw = new_values((l->c + r->bias) * l->o);
+    l->dw = new_values(l->c * l->o);
 }
 
 static void layer_free(struct layer *l)
@@ -205,28 +205,26 @@ static void test_data_gradient(const struct layer *l, const char *name)
 
 /* ---- weight gradients --------------------------------------------------- */
 
-/* Of weight k of output o; with k = c, of the bias. */
+/* Of weight k of output o. */
 static double want_of_dw(const struct layer *l, size_t o, size_t k)
 {
     double sum = 0;
 
     for (size_t i = 0; i < l->n; i++)
-        sum += (double)l->dy[i * l->o + o] *
-               (k < l->c ? (double)l->x[i * l->c + k] : 1);
+        sum += (double)l->dy[i * l->o + o] * (double)l->x[i * l->c + k];
     return sum;
 }
 
 /* before: what there was, or NULL. */
 static double error_of_dw(const struct layer *l, const float *before)
 {
-    size_t bias = l->c * l->o;
     struct norms e = {0, 0};
 
     for (size_t o = 0; o < l->o; o++)
-        for (size_t k = 0; k < l->c + l->s.conv.bias; k++) {
-            size_t at = k < l->c ? o * l->c + k : bias + o;
+        for (size_t k = 0; k < l->c; k++) {
+            size_t at = o * l->c + k;
 
-            if (k == l->c || is_looked_at(k, l->c))
+            if (is_looked_at(k, l->c))
                 add_error(&e, l->dw[at],
                           want_of_dw(l, o, k) + (before ? before[at] : 0.0));
         }
@@ -235,7 +233,7 @@ static double error_of_dw(const struct layer *l, const float *before)
 
 static void test_weight_gradient(const struct layer *l, const char *name)
 {
-    size_t count = (l->c + l->s.conv.bias) * l->o;
+    size_t count = l->c * l->o;
     float *before = new_values(count);
     double e;
     int rc = ddp__dense_wgrad_run(&l->s, l->x, l->dy, false, l->dw);

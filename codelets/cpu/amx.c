@@ -59,7 +59,7 @@ bool ddp__amx_fits(const struct ddp__dnn_shape *s)
     const struct ddp__conv *k = &s->conv;
 
     return !s->dense && s->type == DDP_BF16 && k->groups == 1 && k->dh == 1 &&
-           k->dw == 1 && !k->bias && s->o % 32 == 0 &&
+           k->dw == 1 && s->o % 32 == 0 &&
            (s->c % 32 == 0 || s->c * k->kw <= DDP__AMX_ROW) && ddp__amx_here();
 }
 

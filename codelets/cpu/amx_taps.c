@@ -157,17 +157,6 @@ AMX static void multiply_all(const struct run *u, bool add, float *dw)
     _tile_release();
 }
 
-/* db (+)= the sum of dy over pixels. */
-DDP__CLONES static void sum_rows(const uint16_t *restrict dy, size_t rows,
-                                 size_t o, bool add, float *restrict db)
-{
-    for (size_t i = 0; i < o && !add; i++)
-        db[i] = 0;
-    for (size_t r = 0; r < rows; r++)
-        for (size_t i = 0; i < o; i++)
-            db[i] += ddp__load(dy, r * o + i, true);
-}
-
 int ddp__amx_taps_run(const struct ddp__dnn_shape *s, const void *x,
                       const void *dy, bool accumulate, float *dw)
 {
@@ -182,9 +171,6 @@ int ddp__amx_taps_run(const struct ddp__dnn_shape *s, const void *x,
     for (size_t i = 0; i < u.x.segments; i++)
         ddp__amx_fill_b(&u.x, (const uint16_t *)x + i * c, 0, 0, i);
     multiply_all(&u, accumulate, dw);
-    if (s->conv.bias)
-        sum_rows(dy, (size_t)s->n * u.dy.segments, o, accumulate,
-                 dw + o * c * (size_t)(s->conv.kh * s->conv.kw));
     return 0;
 }
 

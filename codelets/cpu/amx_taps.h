@@ -9,7 +9,7 @@
 /* Whether this is worthwhile, here. */
 bool ddp__amx_taps_fits(const struct ddp__dnn_shape *s);
 
-/* The gradient of the bias, if there is one, goes behind dw. */
+/* bias.h has the gradient of a bias. */
 int ddp__amx_taps_run(const struct ddp__dnn_shape *s, const void *x,
                       const void *dy, bool accumulate, float *dw);
 

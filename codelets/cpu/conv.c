@@ -8,6 +8,7 @@
 #include "amx.h"
 #include "amx_taps.h"
 #include "backend.h"
+#include "bias.h"
 #include "conv.h"
 #include "cpu.h"
 #include "dense.h"
@@ -351,17 +352,23 @@ static int run_dense(const struct ddp__task *t, const struct ddp__plan *p)
                                   t->data[OUT]);
 }
 
-/* run: one of libddp's kernels, dw (+)= what x and dy give. */
+/* run: one of libddp's kernels, dw (+)= what x and dy give.  The gradient of
+ * a bias takes another pass over dy, which is a small part of the time. */
 static int run_gradient(const struct ddp__task *t, const struct ddp__plan *p,
                         int (*run)(const struct ddp__dnn_shape *s,
                                    const void *x, const void *dy,
                                    bool accumulate, float *dw))
 {
     struct ddp__dnn_shape s = p->shape;
+    const void *dy = t->data[DDP__CONV_BWD_W_DY];
+    float *g = t->data[DDP__CONV_BWD_W_G];
+    int rc;
 
     s.n = t->n;
-    return run(&s, t->data[DDP__CONV_BWD_W_X], t->data[DDP__CONV_BWD_W_DY],
-               t->accumulate, t->data[DDP__CONV_BWD_W_G]);
+    rc = run(&s, t->data[DDP__CONV_BWD_W_X], dy, t->accumulate, g);
+    if (!rc && s.conv.bias)
+        ddp__bias_gradient(&s, dy, t->accumulate, g + p->weights);
+    return rc;
 }
 
 static int run_taps(const struct ddp__task *t, const struct ddp__plan *p)

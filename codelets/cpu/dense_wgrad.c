@@ -73,16 +73,6 @@ static void multiply(const struct run *u, size_t column, size_t count)
     }
 }
 
-DDP__CLONES static void sum_rows(const float *restrict dy, size_t rows,
-                                 size_t o, bool add, float *restrict db)
-{
-    for (size_t i = 0; i < o && !add; i++)
-        db[i] = 0;
-    for (size_t r = 0; r < rows; r++)
-        for (size_t i = 0; i < o; i++)
-            db[i] += dy[r * o + i];
-}
-
 int ddp__dense_wgrad_run(const struct ddp__dnn_shape *s, const void *x,
                          const void *dy, bool accumulate, float *dw)
 {
@@ -109,8 +99,6 @@ int ddp__dense_wgrad_run(const struct ddp__dnn_shape *s, const void *x,
     }
     if (u.past)
         ddp__store_end();
-    if (s->conv.bias)
-        sum_rows(dy, u.rows, u.o, accumulate, dw + u.o * u.c);
     return 0;
 }
 

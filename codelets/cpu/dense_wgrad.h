@@ -9,7 +9,7 @@
 /* Whether this pays for a layer of which dense.c knows that it is a product. */
 bool ddp__dense_wgrad_fits(const struct ddp__dnn_shape *s);
 
-/* dw (+)= dy' x; the gradient of the bias follows it. */
+/* dw (+)= dy' x */
 int ddp__dense_wgrad_run(const struct ddp__dnn_shape *s, const void *x,
                          const void *dy, bool accumulate, float *dw);
 

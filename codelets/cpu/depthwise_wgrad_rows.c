@@ -297,7 +297,7 @@ bool ddp__depthwise_wgrad_rows_fits(const struct ddp__dnn_shape *s)
 
     return !s->dense && k->groups == s->c && s->o == s->c && k->kh == SIDE &&
            k->kw == SIDE && k->sh == k->sw && k->sh <= 2 && k->dh == 1 &&
-           k->dw == 1 && !k->bias && ddp__amx_here();
+           k->dw == 1 && ddp__amx_here();
 }
 
 static int run_new(struct run *r)

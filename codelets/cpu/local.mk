@@ -66,6 +66,8 @@ libddp_core_la_SOURCES += \
     %D%/amx_taps.h \
     %D%/amx_weight.c \
     %D%/amx_weight.h \
+    %D%/bias.c \
+    %D%/bias.h \
     %D%/conv.c \
     %D%/conv.h \
     %D%/conv_norm.c \

@@ -62,17 +62,6 @@ static void multiply(const struct run *r, size_t tap, size_t o, size_t c)
     ddp__taps_tile(&t);
 }
 
-/* db (+)= the sum of dy over pixels. */
-DDP__CLONES static void sum_rows(const float *restrict dy, size_t rows,
-                                 size_t o, bool add, float *restrict db)
-{
-    for (size_t i = 0; i < o && !add; i++)
-        db[i] = 0;
-    for (size_t r = 0; r < rows; r++)
-        for (size_t i = 0; i < o; i++)
-            db[i] += dy[r * o + i];
-}
-
 static int run_new(struct run *r)
 {
     size_t blocks = ddp__divide_up(r->o, ROWS);
@@ -117,11 +106,7 @@ int ddp__taps_wgrad(const struct ddp__dnn_shape *s, const void *x,
 
     r.past = (uintptr_t)dw % 64 == 0 && ddp__streams(r.o * r.taps * r.c, false);
     ddp__taps_list(s, DDP__BWD_W, &r.pairs);
-    if (run_all(&r, x, dy) < 0)
-        return DDP_ENOMEM;
-    if (s->conv.bias)
-        sum_rows(dy, r.n * r.y, r.o, accumulate, dw + r.o * r.taps * r.c);
-    return 0;
+    return run_all(&r, x, dy);
 }
 
 #else

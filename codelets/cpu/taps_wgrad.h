@@ -6,7 +6,7 @@
 
 #include "onednn.h"
 
-/* See taps.h.  The gradient of the bias, if there is one, goes behind dw. */
+/* See taps.h.  bias.h has the gradient of a bias. */
 int ddp__taps_wgrad(const struct ddp__dnn_shape *s, const void *x,
                     const void *dy, bool accumulate, float *dw);
 

@@ -93,7 +93,7 @@ static enum ddp__way way_of_gradient(const struct ddp__dnn_shape *s, bool pays)
         return DDP__WAY_DEPTHWISE_WGRAD;
     if (ddp__depthwise_wgrad_rows_fits(s))
         return DDP__WAY_DEPTHWISE_WGRAD_ROWS;
-    if (!pays && !s->conv.bias && ddp__wino_fits(s))
+    if (!pays && ddp__wino_fits(s))
         return DDP__WAY_WINO_WGRAD;
     if (!pays && ddp__wgrad_thin_fits(s))
         return DDP__WAY_WGRAD_THIN;

@@ -37,8 +37,8 @@ bool ddp__wgrad_fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
-    return k->groups == 1 && (s->dense || !k->bias) && s->c >= LEAST &&
-           s->o >= LEAST && (k->kh * k->kw == 1 || k->sh > 1 || k->sw > 1) &&
+    return k->groups == 1 && s->c >= LEAST && s->o >= LEAST &&
+           (k->kh * k->kw == 1 || k->sh > 1 || k->sw > 1) &&
            __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl") &&
@@ -168,17 +168,6 @@ static void run_block(struct run *r, size_t first, size_t steps, bool add,
 
 /* ---- layers ------------------------------------------------------------- */
 
-/* db (+)= the sum of dy over pixels. */
-DDP__CLONES static void sum_rows(const void *restrict dy, size_t rows, size_t o,
-                                 bool add, float *restrict db, bool b)
-{
-    for (size_t i = 0; i < o && !add; i++)
-        db[i] = 0;
-    for (size_t r = 0; r < rows; r++)
-        for (size_t i = 0; i < o; i++)
-            db[i] += ddp__load(dy, r * o + i, b);
-}
-
 /* Words of the panels of c channels. */
 static size_t panels(const struct run *r, size_t c)
 {
@@ -224,8 +213,6 @@ int ddp__wgrad_run(const struct ddp__dnn_shape *s, const void *x,
         steps = left < r.steps ? left : r.steps;
         run_block(&r, at * in_step(&r), steps, accumulate || at > 0, dw);
     }
-    if (s->conv.bias)
-        sum_rows(dy, r.pixels, r.o, accumulate, dw + r.o * r.c, r.b);
     return 0;
 }
 

@@ -14,7 +14,6 @@
 /* Whether this is worthwhile, here: for dense layers too. */
 bool ddp__wgrad_fits(const struct ddp__dnn_shape *s);
 
-/* The gradient of a dense layer's bias goes behind dw. */
 int ddp__wgrad_run(const struct ddp__dnn_shape *s, const void *x,
                    const void *dy, bool accumulate, float *dw);
 

@@ -246,8 +246,8 @@ bool ddp__wgrad_thin_fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
-    return !s->dense && k->groups == 1 && !k->bias && k->dh == 1 &&
-           k->dw == 1 && (is_thin(s) || is_first(s)) && ddp__amx_here();
+    return !s->dense && k->groups == 1 && k->dh == 1 && k->dw == 1 &&
+           (is_thin(s) || is_first(s)) && ddp__amx_here();
 }
 
 static int run_new(struct run *r)
