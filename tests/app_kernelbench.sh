@@ -37,7 +37,7 @@ rows bias conv_bwd_w 7
 rows "depthwise_wgrad" conv_bwd_w 2
 rows "depthwise_train" conv_fwd 16
 rows "depthwise_train" conv_bwd_x 16
-rows skinny dense_bwd_w 3
+rows skinny dense_bwd_w 4
 rows dense dense_fwd 2
 rows dense dense_bwd_w 2
 rows dense conv_bwd_x 3

@@ -302,6 +302,7 @@ static const struct line {
     CONV("skinny", ALL, 1, "1x1", 7, 2048, 512, 1, 1, 0, 1),
     DENSE("skinny", 1, 768, 512),
     DENSE("skinny", 4, 4096, 4096),
+    DENSE("skinny", 8, 4096, 4096),
     DENSE("skinny", 16, 4096, 4096),
     DENSE("dense", 64, 4096, 4096),
     DENSE("dense", 256, 4096, 4096),

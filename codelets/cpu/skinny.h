@@ -24,10 +24,11 @@ struct ddp__skinny_x {
 /* Whether this processor has vectors for these loops. */
 bool ddp__skinny_here(void);
 
-/* Whether s, a dense layer, is one, in f32, and computed so here. */
-bool ddp__skinny_fits(const struct ddp__dnn_shape *s);
+/* Whether a pass of s, a dense layer, is computed so here. */
+bool ddp__skinny_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass);
 
-/* A pass of a layer with s->n rows of s->c weights, of all taps. */
+/* A pass of a layer with s->n rows of s->c weights, of all taps.  In bf16 it
+ * takes the thread's scratch memory. */
 int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,
                     enum ddp__dnn_pass pass, const struct ddp__skinny_x *x);
 

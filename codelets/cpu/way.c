@@ -83,7 +83,7 @@ static int gap_of(const struct ddp__plan *p)
 /* pays: as products of patches. */
 static enum ddp__way way_of_gradient(const struct ddp__dnn_shape *s, bool pays)
 {
-    if (ddp__skinny_fits(s))
+    if (ddp__skinny_fits(s, DDP__BWD_W))
         return DDP__WAY_SKINNY;
     if (ddp__taps_fits(s, DDP__BWD_W))
         return DDP__WAY_TAPS;
@@ -123,7 +123,7 @@ static enum ddp__way way_of_layer(struct ddp__plan *p,
 {
     const struct ddp__dnn_shape *s = &p->shape;
 
-    if (ddp__skinny_fits(s))
+    if (ddp__skinny_fits(s, p->pass))
         return DDP__WAY_SKINNY;
     if (c->op != DDP__OP_CONV_NORM && ddp__taps_fits(s, p->pass))
         return DDP__WAY_TAPS;
