@@ -26,6 +26,7 @@
 #include "thread.h"
 #include "wino.h"
 #include "wino_gemm.h"
+#include "wino_gemm_t.h"
 #include "wino_kind.h"
 #include "wino_round.h"
 #include "wino_tile.h"

@@ -1,9 +1,10 @@
-/* wino_gemm.c - the matrix products of Winograd's convolutions
+/* wino_gemm.c - products of rows with matrices in panels: Winograd's, and those
+ * of dense and 1x1 layers; wino_gemm_t.c has those of columns
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A block of the result is kept in registers: 14 rows by 32 columns, or 8
- * by 32; at the end of odd multiples of 16 columns by 16.  Pairs of integers
- * take the places of floats: k then counts pairs.
+ * A block of the result is kept in registers: 14 rows by 32 columns; at the end
+ * of odd multiples of 16 columns by 16.  Pairs of integers take the places of
+ * floats: k then counts pairs.
  *
  * One Zen 5 core under load, GFLOP/s of oneDNN 2.6's dnnl_sgemm(), here with
  * floats and with integers: 28x64x64 191, 266, 477; 28x128x128 237, 265, 494;
@@ -16,16 +17,15 @@
 #include "wino_gemm.h"
 
 #ifdef DDP__WINO
-#include "wino_v16.h"
+#include "wino_gemm_sum.h"
 
-enum { ROWS = 14, ROWS_T = 8, PANEL = DDP__WINO_PANEL };
+enum { ROWS = 14, PANEL = DDP__WINO_PANEL };
 
 /* A block of p, its factors, and what is fetched meanwhile. */
 struct block {
     size_t k;
     const float *a, *b, *next;
-    size_t lda, ldb, ldp;
-    bool add;
+    size_t lda, ldp;
     const float *row, *col; /* units of integers; NULL: floats */
     const float *bias;      /* of STREAM; NULL: 0 */
     bool past;
@@ -38,36 +38,6 @@ struct block {
 /* What is multiplied.  STREAM: floats from memory and to it; FINISH: floats,
  * and what follows; FETCH: so, and lines of a matrix are fetched. */
 enum kind { FLOATS, INTEGERS, STREAM, FINISH, FETCH };
-
-/* sum + a b, or of integers (a constant) a sum of products in 32 bits; as text
- * for the assembler, because floats have to do without AVX512_VNNI. */
-DDP__WINO_INLINE v16 multiply_add(bool integers, v16 a, v16 b, v16 sum)
-{
-    if (!integers)
-        return FMA(a, b, sum);
-    __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
-    return sum;
-}
-
-/* What a sum begins with: that of integers is added at the end. */
-DDP__WINO_INLINE v16 first_sum(bool integers, bool add, const float *p)
-{
-    return add && !integers ? LOAD(p) : _mm512_setzero_ps();
-}
-
-DDP__WINO_INLINE void put_sum(bool integers, const struct block *t, size_t i,
-                              size_t j, v16 sum)
-{
-    float *p = t->p + i * t->ldp + j;
-
-    if (integers) {
-        sum = _mm512_cvtepi32_ps(_mm512_castps_si512(sum));
-        sum = MUL(MUL(sum, SET(t->row[i])), LOAD(t->col + j));
-        if (t->add)
-            sum = ADD(sum, LOAD(p));
-    }
-    STORE(p, sum);
-}
 
 /* ---- a b ---------------------------------------------------------------- */
 
@@ -96,10 +66,14 @@ DDP__WINO_INLINE v16 begin_sum(enum kind kind, const struct block *t, size_t j)
 DDP__WINO_INLINE void end_sum(enum kind kind, const struct block *t, size_t i,
                               size_t j, v16 sum)
 {
+    float *p = t->p + i * t->ldp + j;
+
+    if (kind == INTEGERS)
+        sum = sum_in_units(sum, t->row[i], t->col + j);
     if (kind == STREAM && t->past)
-        _mm512_stream_ps(t->p + i * t->ldp + j, sum);
+        _mm512_stream_ps(p, sum);
     else
-        put_sum(kind == INTEGERS, t, i, j, sum);
+        STORE(p, sum);
 }
 
 /* How a vector of columns ends. */
@@ -374,87 +348,6 @@ void ddp__wino_gemm_stream(const struct ddp__wino_product *g,
             size_t rows = g->m - i < ROWS ? g->m - i : ROWS;
 
             (g->n - j >= PANEL ? whole_stream : half_stream)(rows, &t);
-        }
-}
-
-/* ---- a' b --------------------------------------------------------------- */
-
-/* p (+)= a' b for ROWS_T rows and `wide` (a constant) times 16 columns, whose
- * sums are kept in registers: for that every index of acc has to be known when
- * this is compiled. */
-DDP__WINO_INLINE void block_t(bool integers, int wide, const struct block *t)
-{
-    v16 acc[ROWS_T][2];
-    const float *a = t->a, *b = t->b;
-
-#pragma GCC unroll 8
-    for (size_t i = 0; i < ROWS_T; i++) {
-        const float *p = t->p + i * t->ldp;
-
-        acc[i][0] = first_sum(integers, t->add, p);
-        acc[i][1] = first_sum(integers, t->add && wide > 1, p + 16);
-    }
-    for (size_t l = 0; l < t->k; l++, a += t->lda, b += t->ldb) {
-        v16 b0 = LOAD(b), b1 = wide > 1 ? LOAD(b + 16) : b0;
-
-#pragma GCC unroll 8
-        for (size_t i = 0; i < ROWS_T; i++) {
-            v16 v = SET(a[i]);
-
-            acc[i][0] = multiply_add(integers, v, b0, acc[i][0]);
-            if (wide > 1)
-                acc[i][1] = multiply_add(integers, v, b1, acc[i][1]);
-        }
-    }
-#pragma GCC unroll 8
-    for (size_t i = 0; i < ROWS_T; i++) {
-        put_sum(integers, t, i, 0, acc[i][0]);
-        if (wide > 1)
-            put_sum(integers, t, i, 16, acc[i][1]);
-    }
-}
-
-DDP__WINO static void whole_t(const struct block *t)
-{
-    block_t(false, 2, t);
-}
-
-DDP__WINO static void half_t(const struct block *t)
-{
-    block_t(false, 1, t);
-}
-
-DDP__WINO static void whole_t_i16(const struct block *t)
-{
-    block_t(true, 2, t);
-}
-
-DDP__WINO static void half_t_i16(const struct block *t)
-{
-    block_t(true, 1, t);
-}
-
-void ddp__wino_gemm_t(const struct ddp__wino_product *g, bool add, float *p,
-                      size_t ldp)
-{
-    for (size_t j = 0; j < g->n; j += PANEL)
-        for (size_t i = 0; i < g->m; i += ROWS_T) {
-            struct block t = {.k = g->k,
-                              .a = (const float *)g->a + i,
-                              .lda = g->lda,
-                              .b = (const float *)g->b + j,
-                              .ldb = g->ldb,
-                              .add = add,
-                              .row = g->row ? g->row + i : NULL,
-                              .col = g->row ? g->col + j : NULL,
-                              .p = p + i * ldp + j,
-                              .ldp = ldp};
-            bool wide = g->n - j >= PANEL;
-
-            if (g->row)
-                (wide ? whole_t_i16 : half_t_i16)(&t);
-            else
-                (wide ? whole_t : half_t)(&t);
         }
 }
 

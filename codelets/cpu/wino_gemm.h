@@ -60,8 +60,4 @@ void ddp__wino_gemm_finish(const struct ddp__wino_product *g,
                            const struct ddp__wino_finish *f, float *p,
                            size_t ldp);
 
-/* p[m][n] (+)= sum over k of a[k][m] b[k][n]; m a multiple of 8, n of 16. */
-void ddp__wino_gemm_t(const struct ddp__wino_product *g, bool add, float *p,
-                      size_t ldp);
-
 #endif

@@ -1,0 +1,13 @@
+/* wino_gemm_t.h - products of columns of matrices
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CPU_WINO_GEMM_T_H
+#define DDP_CPU_WINO_GEMM_T_H
+
+#include "wino_gemm.h"
+
+/* p[m][n] (+)= sum over k of a[k][m] b[k][n]; m a multiple of 8, n of 16. */
+void ddp__wino_gemm_t(const struct ddp__wino_product *g, bool add, float *p,
+                      size_t ldp);
+
+#endif
