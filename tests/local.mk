@@ -24,6 +24,7 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/ranks_check.h \
     %D%/ranks_fork.h \
     %D%/pixel_layer.h \
+    %D%/random.h \
     %D%/small_net.h \
     %D%/torch_part.c \
     %D%/torch_part.h \

@@ -12,6 +12,7 @@
 
 #include "base/half.h"
 #include "cpu/onednn.h"
+#include "random.h"
 #include "tap.h"
 
 struct pixel_row {
@@ -56,25 +57,6 @@ static inline struct ddp__dnn_shape pixel_shape(enum ddp_dtype type,
 
 /* ---- numbers ------------------------------------------------------------ */
 
-/* Between -1 and 1. */
-static inline float pixel_draw(void)
-{
-    static uint64_t state = 1;
-
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(int64_t)(state >> 11 << 11) / 0x1p63);
-}
-
-static inline void *pixel_bytes(size_t size)
-{
-    void *p = aligned_alloc(64, (size + 63) / 64 * 64);
-
-    if (!p)
-        bail_out("out of memory");
-    memset(p, 0x5a, size);
-    return p;
-}
-
 static inline double pixel_value(const struct pixel_layer *l, const void *of,
                                  size_t i)
 {
@@ -107,7 +89,7 @@ static inline void pixel_new_input(struct pixel_layer *l, size_t count)
         bail_out("no pages");
     l->x = (char *)l->map + pages - size;
     for (size_t i = 0; i < count; i++)
-        pixel_set(l, i, pixel_draw());
+        pixel_set(l, i, random_float());
 }
 
 static inline void pixel_layer_new(struct pixel_layer *l,
@@ -123,11 +105,9 @@ static inline void pixel_layer_new(struct pixel_layer *l,
     snprintf(l->name, sizeof(l->name), "%dx%dx%dx%d to %d%s", r->n, r->h, r->w,
              r->c, r->o, r->bias ? ", bias" : "");
     pixel_new_input(l, (size_t)r->n * l->pixels * c);
-    l->y = pixel_bytes(l->size * ((size_t)r->n * l->pixels * o + PIXEL_GUARD));
-    l->w = pixel_bytes((c + 1) * o * sizeof(float));
-    for (size_t i = 0; i < (c + 1) * o; i++)
-        l->w[i] = pixel_draw();
-    l->packed = pixel_bytes(k->packed_size(&l->s));
+    l->y = new_array((size_t)r->n * l->pixels * o + PIXEL_GUARD, l->size);
+    l->w = random_floats((c + 1) * o);
+    l->packed = new_array(k->packed_size(&l->s), 1);
 }
 
 static inline void pixel_layer_free(struct pixel_layer *l)
@@ -193,7 +173,7 @@ static inline void pixel_test_bits(struct pixel_layer *l)
     size_t x = l->pixels * (size_t)l->s.c * l->size;
     size_t y = l->pixels * (size_t)l->s.o * l->size;
     size_t images = (size_t)l->s.n, size = images * y;
-    char *other = pixel_bytes(size + l->size * PIXEL_GUARD);
+    char *other = new_array(size + l->size * PIXEL_GUARD, 1);
 
     l->k->pack(&l->s, l->w, false, l->packed);
     pixel_run(l, l->x, l->y);

@@ -76,7 +76,7 @@ static void test_neighbours(struct pixel_layer *l)
 {
     size_t c = (size_t)l->s.c, row = (size_t)l->s.o * l->size;
     size_t all = (size_t)l->s.n * l->pixels, p = all / 2, same = 0;
-    char *other = pixel_bytes(all * row);
+    char *other = new_array(all, row);
 
     for (size_t i = 0; i < c; i++)
         pixel_set(l, p * c + i, INFINITY);

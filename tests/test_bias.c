@@ -19,6 +19,7 @@ int main(void)
 #else
 #include "base/half.h"
 #include "cpu/bias.h"
+#include "random.h"
 
 static const double MOST = 4e-7;
 
@@ -31,33 +32,16 @@ static const struct {
     {1, 1, 1, 1},
 };
 
-static uint64_t state = 1;
-
-/* Between 0 and 1, so that the sums grow with each pixel. */
-static float draw(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(state >> 11) / 0x1p53);
-}
-
-static void *new_array(size_t size)
-{
-    void *p = aligned_alloc(64, (size + 63) / 64 * 64);
-
-    if (!p)
-        bail_out("out of memory");
-    return p;
-}
-
-/* dy, and its sums over pixels. */
+/* dy, all above 0 so that the sums grow with each pixel, and its sums over
+ * pixels. */
 static void *new_gradient(const struct ddp__dnn_shape *s, double *want)
 {
     size_t o = (size_t)s->o, len = (size_t)(s->n * s->oh * s->ow) * o;
-    float *f = new_array(len * sizeof(*f));
+    float *f = new_array(len, sizeof(*f));
     uint16_t *b = (uint16_t *)f;
 
     for (size_t i = 0; i < len; i++) {
-        float v = draw();
+        float v = fabsf(random_float());
 
         if (s->type == DDP_BF16)
             v = ddp__from_bf16(b[i] = ddp__to_bf16(v));
@@ -83,8 +67,8 @@ static double error_of(const float *db, const double *want, int o, double times)
 static void test_bias(struct ddp__dnn_shape s)
 {
     size_t o = (size_t)s.o;
-    double *want = new_array(o * sizeof(*want)), first, both;
-    float *db = new_array((o + 1) * sizeof(*db));
+    double *want = new_array(o, sizeof(*want)), first, both;
+    float *db = new_array(o + 1, sizeof(*db));
     void *dy;
 
     memset(want, 0, o * sizeof(*want));

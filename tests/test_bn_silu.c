@@ -14,6 +14,7 @@
 #include "cpu/bn_silu_v16.h"
 #include "ref/act.h"
 #include "tap.h"
+#include "random.h"
 
 static const double SIGMOID = 1e-4, ROUNDING = 0x1p-8;
 
@@ -43,40 +44,22 @@ struct norm {
 
 /* ---- numbers ------------------------------------------------------------ */
 
-static uint64_t state = 1;
-
-/* Between -1 and 1. */
-static float draw(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(int64_t)(state >> 11 << 11) / 0x1p63);
-}
-
-static void *new_array(size_t size)
-{
-    void *p = aligned_alloc(64, (size + 63) / 64 * 64);
-
-    if (!p)
-        bail_out("out of memory");
-    return p;
-}
-
 /* Some are far from 0. */
 static uint16_t *new_values(size_t count)
 {
-    uint16_t *p = new_array((count + GUARD) * sizeof(*p));
+    uint16_t *p = new_array(count + GUARD, sizeof(*p));
 
     for (size_t i = 0; i < count + GUARD; i++)
-        p[i] = ddp__to_bf16(draw() * (i % 97 == 5 ? 120 : 4));
+        p[i] = ddp__to_bf16(random_float() * (i % 97 == 5 ? 120 : 4));
     return p;
 }
 
 static float *new_parameters(size_t period, float least)
 {
-    float *p = new_array((period + DDP__BN_SPARE) * sizeof(*p));
+    float *p = new_array(period + DDP__BN_SPARE, sizeof(*p));
 
     for (size_t i = 0; i < period + DDP__BN_SPARE; i++)
-        p[i] = i < period ? least + draw() : p[i - period];
+        p[i] = i < period ? least + random_float() : p[i - period];
     return p;
 }
 
@@ -93,7 +76,8 @@ static void norm_new(struct norm *n, const struct row *r)
                        .shift = new_parameters(r->period, 0),
                        .k1 = new_parameters(r->period, 0),
                        .k2 = new_parameters(r->period, 0)};
-    n->p = ddp__bn_silu_in(new_array(ddp__bn_silu_size(r->period)), r->period);
+    n->p =
+        ddp__bn_silu_in(new_array(ddp__bn_silu_size(r->period), 1), r->period);
     ddp__bn_silu_set(&n->p, n->p.mean, n->mean);
     ddp__bn_silu_set(&n->p, n->p.a, n->a);
     ddp__bn_silu_set(&n->p, n->p.shift, n->shift);
@@ -217,7 +201,7 @@ static void test_gradients(struct norm *n)
 static void test_sums(struct norm *n)
 {
     size_t period = n->r.period;
-    double *sum = new_array(2 * period * sizeof(*sum)), most = 0;
+    double *sum = new_array(2 * period, sizeof(*sum)), most = 0;
 
     ddp__bn_silu_sum(&n->p, &n->l, sum);
     for (size_t c = 0; c < period; c++) {

@@ -21,6 +21,7 @@ int main(void)
 #include "cpu/dense.h"
 #include "cpu/dense_wgrad.h"
 #include "cpu/skinny.h"
+#include "random.h"
 
 struct row {
     int n, c, o;
@@ -54,25 +55,11 @@ struct layer {
 
 /* ---- numbers ------------------------------------------------------------ */
 
-static uint64_t state = 1;
-
-/* Between -1 and 1. */
-static float draw(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(int64_t)(state >> 11 << 11) / 0x1p63);
-}
-
 /* With a guard. */
 static float *new_values(size_t count)
 {
-    size_t size = (count + GUARD + 15) / 16 * 64;
-    float *p = aligned_alloc(64, size);
+    float *p = random_floats(count + GUARD);
 
-    if (!p)
-        bail_out("out of memory");
-    for (size_t i = 0; i < count; i++)
-        p[i] = draw();
     for (size_t i = count; i < count + GUARD; i++)
         p[i] = SEAL;
     return p;

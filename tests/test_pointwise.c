@@ -73,11 +73,11 @@ static double error_of(const struct pixel_layer *l, const float *before)
 static void test_sum(struct pixel_layer *l)
 {
     size_t len = (size_t)l->s.n * l->pixels * (size_t)l->s.o;
-    float *before = pixel_bytes(len * sizeof(*before));
+    float *before = new_array(len, sizeof(*before));
     double e;
 
     for (size_t i = 0; i < len; i++)
-        before[i] = 4 * pixel_draw();
+        before[i] = 4 * random_float();
     memcpy(l->y, before, len * sizeof(*before));
     l->s.sum = true;
     l->s.conv.act = DDP_RELU;

@@ -22,6 +22,7 @@ int main(void)
 #include "cpu/store.h"
 #include "cpu/taps.h"
 #include "cpu/taps_wgrad.h"
+#include "random.h"
 
 /* A layer of k x l taps; top to right: padding. */
 struct row {
@@ -56,35 +57,6 @@ struct layer {
     double *want;
 };
 
-/* ---- numbers ------------------------------------------------------------ */
-
-static uint64_t state = 1;
-
-/* Between -1 and 1. */
-static float draw(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(int64_t)(state >> 11 << 11) / 0x1p63);
-}
-
-static void *new_array(size_t count, size_t size)
-{
-    void *p = aligned_alloc(64, (count * size + 63) / 64 * 64);
-
-    if (!p)
-        bail_out("out of memory");
-    return p;
-}
-
-static float *new_values(size_t count)
-{
-    float *p = new_array(count, sizeof(*p));
-
-    for (size_t i = 0; i < count; i++)
-        p[i] = draw();
-    return p;
-}
-
 /* ---- layers ------------------------------------------------------------- */
 
 static int outputs(int in, int taps, int pad, const struct row *r)
@@ -115,10 +87,10 @@ static void layer_new(struct layer *l, const struct row *r)
     most = l->w + (size_t)s->o;
     most = most > l->x ? most : l->x;
     most = most > l->y ? most : l->y;
-    l->in[0] = new_values(l->x);
-    l->in[1] = new_values(l->y);
-    l->weights = new_values(l->w + (size_t)s->o);
-    l->out = new_values(most);
+    l->in[0] = random_floats(l->x);
+    l->in[1] = random_floats(l->y);
+    l->weights = random_floats(l->w + (size_t)s->o);
+    l->out = random_floats(most);
     l->want = new_array(most, sizeof(double));
     memset(l->want, 0, most * sizeof(double));
 }

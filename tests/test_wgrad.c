@@ -25,6 +25,7 @@ int main(void)
 #include "cpu/depthwise_wgrad_rows.h"
 #include "cpu/wgrad.h"
 #include "cpu/wgrad_thin.h"
+#include "random.h"
 
 /* A layer of k x k taps. */
 struct row {
@@ -102,33 +103,15 @@ struct layer {
 
 /* ---- numbers ------------------------------------------------------------ */
 
-static uint64_t state = 1;
-
-/* Between -1 and 1. */
-static float draw(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(int64_t)(state >> 11 << 11) / 0x1p63);
-}
-
-static void *new_array(size_t count, size_t size)
-{
-    void *p = aligned_alloc(64, (count * size + 63) / 64 * 64);
-
-    if (!p)
-        bail_out("out of memory");
-    return p;
-}
-
 static void *new_values(size_t count, bool b)
 {
     void *p = new_array(count, b ? 2 : 4);
 
     for (size_t i = 0; i < count; i++)
         if (b)
-            ((uint16_t *)p)[i] = ddp__to_bf16(draw());
+            ((uint16_t *)p)[i] = ddp__to_bf16(random_float());
         else
-            ((float *)p)[i] = draw();
+            ((float *)p)[i] = random_float();
     return p;
 }
 

@@ -27,6 +27,7 @@ int main(void)
 #include "cpu/wino_round.h"
 #include "cpu/wino_square.h"
 #include "cpu/wino_weight.h"
+#include "random.h"
 
 enum { TAPS = 9 };
 
@@ -44,31 +45,14 @@ struct layer {
 
 /* ---- numbers ------------------------------------------------------------ */
 
-static uint64_t state = 1;
-
-/* Between -1 and 1. */
-static double uniform(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(int64_t)(state >> 11 << 11) / 0x1p63;
-}
-
 static float draw(enum kind k)
 {
-    double v = uniform() + uniform() + uniform();
+    double v = random_uniform() + random_uniform() + random_uniform();
 
-    return (float)(k == RELU     ? fmax(v, 0)
-                   : k == UNEVEN ? v * exp(3 * uniform() + 2 * uniform())
-                                 : v);
-}
-
-static void *new_array(size_t count, size_t size)
-{
-    void *p = aligned_alloc(64, (count * size + 63) / 64 * 64);
-
-    if (!p)
-        bail_out("out of memory");
-    return p;
+    return (float)(k == RELU ? fmax(v, 0)
+                   : k == UNEVEN
+                       ? v * exp(3 * random_uniform() + 2 * random_uniform())
+                       : v);
 }
 
 /* ---- layers ------------------------------------------------------------- */

@@ -24,6 +24,7 @@ int main(void)
 #include "base/team.h"
 #include "cpu/wino.h"
 #include "cpu/wino_kind.h"
+#include "random.h"
 
 /* A layer: sizes, and how much padding there is before and behind. */
 struct layer {
@@ -56,29 +57,12 @@ struct data {
 
 /* ---- numbers ------------------------------------------------------------ */
 
-static uint64_t state = 1;
-
-static double uniform(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(int64_t)(state >> 11 << 11) / 0x1p63;
-}
-
-static void *new_array(size_t count, size_t size)
-{
-    void *p = aligned_alloc(64, (count * size + 63) / 64 * 64);
-
-    if (!p)
-        bail_out("out of memory");
-    return p;
-}
-
 static float *new_floats(size_t count)
 {
     float *p = new_array(count, sizeof(*p));
 
     for (size_t i = 0; i < count; i++)
-        p[i] = (float)(uniform() + uniform() + uniform());
+        p[i] = (float)(random_uniform() + random_uniform() + random_uniform());
     return p;
 }
 
