@@ -95,7 +95,7 @@ void ddp__cpu_conv_share(void *plan, void *memory)
     ddp__packs_share(&p->packs, memory, v ? v->dnn : NULL);
 }
 
-/* As run_dnn_gradient() in conv.c has it. */
+/* As ddp__conv_gradient() has it. */
 static size_t gradient_size(const struct ddp__plan *p, const struct ddp__dnn *d,
                             bool adds)
 {

@@ -10,6 +10,7 @@
 #include "amx_pixels.h"
 #include "amx_weight.h"
 #include "backend.h"
+#include "conv_onednn.h"
 #include "infer.h"
 #include "packed.h"
 #include "pixels.h"
@@ -17,8 +18,7 @@
 #include "thread.h"
 #include "wino.h"
 
-/* Operands of a forward pass, and of a data gradient: see conv.c. */
-enum { IN = DDP__CONV_FWD_X, WEIGHT = DDP__CONV_FWD_W, OUT = DDP__CONV_FWD_Y };
+enum { IN = DDP__CONV_IN, WEIGHT = DDP__CONV_WEIGHT, OUT = DDP__CONV_OUT };
 
 struct pack_source {
     const struct ddp__plan *plan;

@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 #include "base/team.h"
-#include "conv.h"
+#include "conv_onednn.h"
 #include "cpu.h"
 #include "onednn_pd.h"
 #include "rows.h"
