@@ -7,8 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/half.h"
 #include "cpu/onednn.h"
@@ -75,19 +73,9 @@ static inline void pixel_set(const struct pixel_layer *l, size_t i, float v)
 
 /* ---- layers ------------------------------------------------------------- */
 
-/* x ends where a page begins that nobody may read. */
 static inline void pixel_new_input(struct pixel_layer *l, size_t count)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = count * l->size;
-    size_t pages = (size + page - 1) / page * page;
-
-    l->mapped = pages + page;
-    l->map = mmap(NULL, l->mapped, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (l->map == MAP_FAILED ||
-        mprotect((char *)l->map + pages, page, PROT_NONE) < 0)
-        bail_out("no pages");
-    l->x = (char *)l->map + pages - size;
+    l->x = new_at_edge(count * l->size, &l->map, &l->mapped);
     for (size_t i = 0; i < count; i++)
         pixel_set(l, i, random_float());
 }

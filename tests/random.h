@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tap.h"
 
@@ -42,6 +44,22 @@ static inline float *random_floats(size_t count)
     for (size_t i = 0; i < count; i++)
         p[i] = random_float();
     return p;
+}
+
+/* Bytes that end where a page begins that nobody may read, within *map, which
+ * is to be unmapped. */
+static inline void *new_at_edge(size_t size, void **map, size_t *mapped)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t pages = (size + page - 1) / page * page;
+
+    *mapped = pages + page;
+    *map = mmap(NULL, *mapped, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*map == MAP_FAILED ||
+        mprotect((char *)*map + pages, page, PROT_NONE) < 0)
+        bail_out("no pages");
+    return (char *)*map + pages - size;
 }
 
 #endif

@@ -19,6 +19,7 @@ int main(void)
 #else
 #include "cpu/amx_here.h"
 #include "cpu/dense.h"
+#include "cpu/dense_panel.h"
 #include "cpu/dense_wgrad.h"
 #include "cpu/skinny.h"
 #include "random.h"
@@ -248,6 +249,27 @@ static void test_row(const struct row *r)
     layer_free(&l);
 }
 
+/* Weights may be the last of the memory. */
+static void test_edge(void)
+{
+    enum { WIDE = 24, HIGH = 3 };
+    void *map;
+    size_t mapped;
+    float *from = new_at_edge(sizeof(float) * WIDE * HIGH, &map, &mapped);
+    float *to = new_array(32 * HIGH, sizeof(*to));
+    bool same = true;
+
+    for (size_t i = 0; i < WIDE * HIGH; i++)
+        from[i] = random_float();
+    ddp__dense_copy(from, WIDE, HIGH, WIDE, to);
+    for (size_t i = 0; i < HIGH; i++)
+        for (size_t j = 0; j < WIDE; j++)
+            same = same && to[i * 32 + j] == from[i * WIDE + j];
+    ok(same, "a panel of rows at the end of the memory");
+    munmap(map, mapped);
+    free(to);
+}
+
 /* ---- choice ------------------------------------------------------------- */
 
 /* Where it was measured, and was faster. */
@@ -260,8 +282,9 @@ static void test_convolutions(void)
     ok(ddp__dense_fits(&s, DDP__FWD), "a 1x1 convolution of one pixel");
     s.conv.sh = s.conv.sw = 2;
     ok(ddp__dense_fits(&s, DDP__BWD_X), "of stride 2 too");
-    s.h = s.w = 2;
+    s.h = 2;
     ok(!ddp__dense_fits(&s, DDP__FWD), "not where pixels are left out");
+    s.w = 2;
     s.conv.sh = s.conv.sw = 1;
     s.oh = s.ow = 2;
     is_int(ddp__dense_fits(&s, DDP__FWD), ddp__amx_here(), "four pixels");
@@ -295,6 +318,7 @@ int main(void)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         test_row(&rows[i]);
     test_choice();
+    test_edge();
     test_convolutions();
     return done_testing();
 }
