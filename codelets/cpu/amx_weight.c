@@ -19,11 +19,7 @@ size_t ddp__amx_weight_size(const struct ddp__dnn_shape *s)
 
 #ifdef DDP__UNIT_V16
 #include "turn16.h"
-
-static __mmask16 first(size_t count)
-{
-    return count >= 16 ? 0xffff : (__mmask16)((1u << count) - 1);
-}
+#include "v16.h"
 
 /* `count` outputs of 16, whose rows hold c inputs: 16 pairs at a time. */
 DDP__UNIT_TARGET static void pack_panel(const float *w, size_t c, size_t count,
@@ -31,7 +27,8 @@ DDP__UNIT_TARGET static void pack_panel(const float *w, size_t c, size_t count,
 {
     for (size_t i = 0; i < c; i += 32) {
         size_t left = c - i, pairs = left < 32 ? left / 2 : 16;
-        __mmask16 low = first(left), high = left > 16 ? first(left - 16) : 0;
+        __mmask16 low = ddp__mask16(left),
+                  high = left > 16 ? ddp__mask16(left - 16) : 0;
         __m512i in[16], out[16];
 
         for (size_t k = 0; k < 16; k++) {
@@ -52,7 +49,7 @@ DDP__UNIT_TARGET static void pack_panel(const float *w, size_t c, size_t count,
 DDP__UNIT_TARGET static void pack_turned(const float *w, size_t c, size_t o,
                                          size_t count, uint16_t *to)
 {
-    __mmask16 mask = first(count);
+    __mmask16 mask = ddp__mask16(count);
 
     for (size_t i = 0; i < c; i += 2, to += 2 * PANEL) {
         v16 v[2] = {_mm512_maskz_loadu_ps(mask, w + i * o),

@@ -8,6 +8,7 @@
 
 #ifdef DDP__WINO
 #include "turn16.h"
+#include "v16.h"
 
 enum { VECTOR = DDP__WINO_VECTOR, PANEL = DDP__WINO_PANEL };
 
@@ -16,17 +17,11 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The first `left` values of a vector. */
-static __mmask16 mask_of(size_t left)
-{
-    return (__mmask16)(left < VECTOR ? (1U << left) - 1 : 0xffff);
-}
-
 /* Up to 16 rows and 16 columns. */
 DDP__WINO_INLINE void turn_square(const float *from, size_t ld, size_t rows,
                                   size_t columns, float *to, size_t ldt)
 {
-    __mmask16 mask = mask_of(columns);
+    __mmask16 mask = ddp__mask16(columns);
     __m512i in[VECTOR], out[VECTOR];
 
 #pragma GCC unroll 16
@@ -86,8 +81,8 @@ DDP__WINO static void copy_panel(const float *from, size_t ld, size_t rows,
                                  size_t columns, float *to)
 {
     size_t width = width_of(columns);
-    __mmask16 first = mask_of(columns);
-    __mmask16 second = mask_of(columns > VECTOR ? columns - VECTOR : 0);
+    __mmask16 first = ddp__mask16(columns);
+    __mmask16 second = ddp__mask16(columns > VECTOR ? columns - VECTOR : 0);
 
     for (size_t i = 0; i < rows; i++, from += ld, to += width) {
         _mm512_storeu_ps(to, _mm512_maskz_loadu_ps(first, from));

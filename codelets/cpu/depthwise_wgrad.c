@@ -65,13 +65,7 @@ static struct image channels_of(const void *data, int n, int h, int w,
     size_t at = (size_t)n * (size_t)h * (size_t)w * c + first;
     bool b = s->type == DDP_BF16;
 
-    return (struct image){
-        ddp__at(data, at, b),
-        h,
-        w,
-        c,
-        b,
-        (__mmask16)(left < LANES ? (1U << left) - 1 : 0xffff)};
+    return (struct image){ddp__at(data, at, b), h, w, c, b, ddp__mask16(left)};
 }
 
 DDP__V16_INLINE __m512 load_pixel(const struct image *m, size_t pixel)

@@ -229,8 +229,7 @@ static struct band band_of(const struct run *r, int y, size_t first)
                      .w = s->w,
                      .ow = s->ow,
                      .left = s->conv.left,
-                     .mask =
-                         (__mmask16)(left < LANES ? (1U << left) - 1 : 0xffff)};
+                     .mask = ddp__mask16(left)};
 
     for (int i = 0; i < LINES_OF_X; i++)
         n.x[i] = row_of_x(r, y * s->conv.sh - s->conv.top + i) + at;

@@ -48,6 +48,7 @@
 #include "pixels.h"
 #include "store.h"
 #include "thread.h"
+#include "v16.h"
 #include "wino_gemm.h"
 
 #ifdef DDP__WINO
@@ -114,7 +115,7 @@ DDP__WINO static void finish_silu(const struct run *u, const float *from,
 {
     for (size_t at = 0; at < PANEL && j + at < u->o; at += VECTOR) {
         size_t left = u->o - j - at;
-        __mmask16 mask = (__mmask16)(left < VECTOR ? (1u << left) - 1 : 0xffff);
+        __mmask16 mask = ddp__mask16(left);
         v16 bias = _mm512_maskz_loadu_ps(mask, u->bias + j + at);
 
         for (size_t i = 0; i < rows; i++) {

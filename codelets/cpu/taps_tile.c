@@ -14,16 +14,11 @@ _Static_assert(COLS == 2 * LANES, "a line is two vectors");
 
 /* ---- panels ------------------------------------------------------------- */
 
-static __mmask16 first_lanes(size_t n)
-{
-    return (__mmask16)(n < LANES ? (1U << n) - 1 : 0xffff);
-}
-
 DDP__V16 void ddp__taps_copy(const float *from, size_t step, size_t lines,
                              size_t cols, size_t width, float *to)
 {
-    __mmask16 low = first_lanes(cols);
-    __mmask16 high = first_lanes(cols > LANES ? cols - LANES : 0);
+    __mmask16 low = ddp__mask16(cols);
+    __mmask16 high = ddp__mask16(cols > LANES ? cols - LANES : 0);
 
     for (size_t i = 0; i < lines; i++, from += step, to += width) {
         _mm512_mask_storeu_ps(to, low, _mm512_maskz_loadu_ps(low, from));
@@ -37,7 +32,7 @@ DDP__V16 void ddp__taps_copy(const float *from, size_t step, size_t lines,
 DDP__V16 static void turn_some(const float *from, size_t step, size_t lines,
                                size_t cols, size_t width, float *to)
 {
-    __mmask16 mask = first_lanes(cols);
+    __mmask16 mask = ddp__mask16(cols);
 
     for (size_t at = 0; at < lines; at += LANES) {
         __m512i in[LANES], out[LANES];

@@ -31,7 +31,7 @@ DDP__V16_INLINE void multiply(struct ddp__thin_tile *t, size_t rows,
     __m512 acc[MOST_ROWS][MOST_VECTORS];
     const float *thin = t->thin, *wide = t->wide;
     size_t last = t->cols - (vectors - 1) * LANES;
-    __mmask16 mask = (__mmask16)(last < LANES ? (1U << last) - 1 : 0xffff);
+    __mmask16 mask = ddp__mask16(last);
     struct ddp__thin_next next = t->next[0], next2 = t->next[1];
 
 #pragma GCC unroll 9

@@ -6,11 +6,18 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
+#include <stddef.h>
 
 #define DDP__V16 __attribute__((target("avx512f,avx512bw,avx512vl,fma")))
 #define DDP__V16_INLINE                                                        \
     static inline __attribute__((always_inline,                                \
                                  target("avx512f,avx512bw,avx512vl,fma")))
+
+/* The first `left` of 16 values, or all of them. */
+static inline __mmask16 ddp__mask16(size_t left)
+{
+    return (__mmask16)(left < 16 ? (1U << left) - 1 : 0xffff);
+}
 #endif
 
 #endif

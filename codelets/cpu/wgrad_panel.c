@@ -19,12 +19,7 @@ enum { PANEL = DDP__PANEL, ROWS = 8 };
 
 /* ---- panels ------------------------------------------------------------- */
 
-/* The first `left` of 16 or 32 values. */
-static __mmask16 mask16(size_t left)
-{
-    return (__mmask16)(left < 16 ? (1U << left) - 1 : 0xffff);
-}
-
+/* The first `left` of 32 values. */
 static __mmask32 mask32(size_t left)
 {
     return left < 32 ? (1U << left) - 1 : 0xffffffff;
@@ -34,7 +29,7 @@ DDP__V16 static void fill_f32(const float *row, size_t c, size_t pitch,
                               uint32_t *to)
 {
     for (size_t i = 0; i < c; i += PANEL, to += PANEL * pitch)
-        _mm512_store_ps(to, _mm512_maskz_loadu_ps(mask16(c - i), row + i));
+        _mm512_store_ps(to, _mm512_maskz_loadu_ps(ddp__mask16(c - i), row + i));
 }
 
 /* Channel i of p below channel i of q, in 32 bits. */
@@ -88,7 +83,7 @@ DDP__V16_INLINE void put_row(const struct ddp__wgrad_tile *t, size_t i,
                              size_t first, __m512 sum)
 {
     float *to = t->dw + i * t->ld + first;
-    __mmask16 m = mask16(t->cols - first);
+    __mmask16 m = ddp__mask16(t->cols - first);
 
     if (t->add)
         sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(m, to));

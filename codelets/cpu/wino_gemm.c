@@ -17,6 +17,7 @@
 #include "wino_gemm.h"
 
 #ifdef DDP__WINO
+#include "v16.h"
 #include "wino_gemm_sum.h"
 
 enum { ROWS = 14, PANEL = DDP__WINO_PANEL };
@@ -90,8 +91,7 @@ DDP__WINO_INLINE struct ending ending_of(const struct block *t, size_t j)
     size_t at = t->column + j, left = f->columns - at;
     struct ending e = {.low = SET(f->low),
                        .high = SET(f->high),
-                       .mask =
-                           (__mmask16)(left < 16 ? (1U << left) - 1 : 0xffff),
+                       .mask = ddp__mask16(left),
                        .add = f->add,
                        .past = f->past,
                        .later = f->later};
