@@ -190,6 +190,7 @@ check_PROGRAMS += \
     %D%/test_mix \
     %D%/test_mlflow \
     %D%/test_models \
+    %D%/test_norm \
     %D%/test_normal \
     %D%/test_once \
     %D%/test_one_image \
