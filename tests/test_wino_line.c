@@ -1,9 +1,10 @@
-/* test_wino_line.c - Winograd's convolutions of one row or column, and sums
+/* test_wino_line.c - Winograd's convolutions in f32, and sums
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Against sums in f64, errors are relative to the norm.  Images and weights of
  * spread 1 give F(3, 7) 1.1e-6 to 1.3e-6, three times what a sum in f32 loses,
- * and F(4, 3) 3.5e-7 (codelets/cpu/wino_f37.h); gradients of weights less.
+ * F(4, 3) 3.5e-7 and F(4x4, 3x3) 6.8e-7 (codelets/cpu/wino.h); gradients of
+ * weights less.
  * They grow with the root of the number of channels, and are allowed twice as
  * much as that of 64.
  */
@@ -22,6 +23,7 @@ int main(void)
 #include <pthread.h>
 
 #include "base/team.h"
+#include "cpu/store.h"
 #include "cpu/wino.h"
 #include "cpu/wino_kind.h"
 #include "random.h"
@@ -44,6 +46,10 @@ static const struct layer layers[] = {
     {"3x1 of 8 pixels", 2, 8, 3, 80, 32, 3, 1, 1, 1, 0, 0},
     {"3x1, more padding before", 2, 10, 3, 64, 64, 3, 1, 2, 0, 0, 0},
     {"1x3 of 4 pixels", 3, 4, 4, 48, 32, 1, 3, 0, 0, 1, 1},
+    {"3x3 of 7 pixels", 3, 7, 7, 48, 80, 3, 3, 1, 1, 1, 1},
+    {"3x3 of several groups of tiles", 4, 15, 17, 32, 48, 3, 3, 1, 1, 1, 1},
+    {"3x3 without padding before", 5, 11, 10, 32, 32, 3, 3, 0, 2, 0, 2},
+    {"3x3 of many channels", 3, 4, 4, 368, 336, 3, 3, 1, 1, 1, 1},
 };
 enum { LAYERS = sizeof(layers) / sizeof(layers[0]) };
 
@@ -215,11 +221,14 @@ static void run_gradient(struct data *d, bool accumulate)
         bail_out("%s", ddp_errmsg());
 }
 
-/* Twice 1.3e-6 for 64 channels and seven taps, 4e-7 for three. */
+/* Twice 1.3e-6 for 64 channels and seven taps, 4e-7 for three, 7e-7 for nine.
+ */
 static double allowed(const struct data *d, double sums)
 {
-    return 2 * (d->s.conv.kh * d->s.conv.kw == 7 ? 1.3e-6 : 4e-7) *
-           fmax(1, sqrt(sums / 64));
+    int taps = d->s.conv.kh * d->s.conv.kw;
+    double of_64 = taps == 7 ? 1.3e-6 : taps == 3 ? 4e-7 : 7e-7;
+
+    return 2 * of_64 * fmax(1, sqrt(sums / 64));
 }
 
 static void test_sums(struct data *d, const char *name)
@@ -257,6 +266,34 @@ static void test_added(struct data *d)
     run_gradient(d, true);
     e = error_of(d->dw, d->want_dw, d->w_len);
     ok(e <= allowed(d, 64), "... gradient added: %.1e", e);
+}
+
+/* Past the caches, with bias and ReLU6; want: as test_sums() leaves it. */
+static void test_past(struct data *d)
+{
+    size_t usual = ddp__stream_bytes, size = d->y_len * sizeof(float);
+    float *y = d->y, *aligned = aligned_alloc(64, (size + 63) & ~(size_t)63);
+    double e, error = 0, norm = 0;
+
+    if (!aligned)
+        bail_out("out of memory");
+    d->s.conv.act = DDP_RELU6;
+    d->y = aligned;
+    ddp__stream_bytes = 1;
+    run_forward(d, false, d->bias);
+    ddp__stream_bytes = usual;
+    d->y = y;
+    d->s.conv.act = DDP_IDENTITY;
+    for (size_t i = 0; i < d->y_len; i++) {
+        double want = d->want[i] + d->bias[i % (size_t)d->s.o];
+
+        want = fmin(6, fmax(0, want));
+        error += (aligned[i] - want) * (aligned[i] - want);
+        norm += d->want[i] * d->want[i];
+    }
+    e = sqrt(error / norm);
+    ok(e <= allowed(d, d->s.c), "... past the caches, with ReLU6: %.1e", e);
+    free(aligned);
 }
 
 /* ---- teams -------------------------------------------------------------- */
@@ -327,6 +364,7 @@ int main(void)
 
         data_new(&d, &layers[i]);
         test_sums(&d, layers[i].name);
+        test_past(&d);
         test_added(&d);
         test_team(&d);
         data_free(&d);

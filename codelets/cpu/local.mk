@@ -155,6 +155,8 @@ libddp_core_la_SOURCES += \
     %D%/wino.h \
     %D%/wino_f37.h \
     %D%/wino_f43.h \
+    %D%/wino_forward.c \
+    %D%/wino_forward.h \
     %D%/wino_gemm.c \
     %D%/wino_gemm.h \
     %D%/wino_gemm_sum.h \

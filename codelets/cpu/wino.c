@@ -1,10 +1,6 @@
 /* wino.c - convolutions of stride 1 by products of transformed tiles; wino.h
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Tiles go through in groups.  Where all 36 matrices of weights fit into the
- * second-level cache, so should a group's data; where not, a group is large,
- * so that the weights are read seldom.
- *
  * One Zen 5 core (AVX-512, bf16) under load, 16 images, weights changed before,
  * milliseconds of forward and both gradients by oneDNN 2.6, and in this way:
  *
@@ -21,10 +17,10 @@
 #include "config.h"
 
 #include "base/error.h"
-#include "base/team.h"
 #include "cpu.h"
 #include "thread.h"
 #include "wino.h"
+#include "wino_forward.h"
 #include "wino_gemm.h"
 #include "wino_gemm_t.h"
 #include "wino_kind.h"
@@ -37,7 +33,7 @@
 enum {
     SKEW = DDP__WINO_SKEW,
     SMALL_WEIGHTS = 1 << 20,
-    SMALL_GROUP = 28,
+    SMALL_GROUP = 56,
     LARGE_GROUP = 128,
     PIECE = 64
 };
@@ -114,101 +110,32 @@ int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w,
 
 /* ---- forward ------------------------------------------------------------ */
 
-static size_t count_tiles(const struct ddp__dnn_shape *s,
-                          const struct ddp__wino_map *m)
-{
-    return (size_t)s->n * (size_t)m->across * (size_t)m->down;
-}
-
-/* Tiles of a group: groups of equal size, about as large as they should be. */
-static size_t group_size(const struct ddp__dnn_shape *s, size_t all,
-                         bool gradient)
-{
-    bool line = ddp__wino_is_line(s);
-    bool large = line ? gradient : ddp__wino_packed_size(s) > SMALL_WEIGHTS;
-    size_t want = large      ? LARGE_GROUP
-                  : gradient ? 2 * SMALL_GROUP
-                             : SMALL_GROUP;
-    size_t groups = (all + want - 1) / want, size = (all + groups - 1) / groups;
-
-    return (size + 13) / 14 * 14;
-}
-
-/* A forward pass, of whose tiles a group has `most` at most. */
-struct forward {
-    const struct ddp__dnn_shape *s;
-    const struct ddp__wino_map *m;
-    size_t all, most, ldv, ldp;
-    const void *x;
-    const float *packed, *bias;
-    void *y;
-};
-
-/* Its tiles from `at` on, in Winograd's domain before and after the weights;
- * with integers units of v, `most` for each position. */
-struct group {
-    const struct forward *f;
-    size_t at, count;
-    float *v, *p, *unit;
-};
-
-/* p = v u of one position; integers take the place of bf16's v. */
-static int multiply_position(void *arg, int i)
-{
-    const struct group *g = arg;
-    const struct forward *f = g->f;
-    size_t pos = (size_t)i, o = f->m->o, c = f->m->c;
-    float *v = g->v + pos * g->count * f->ldv, *unit = g->unit + pos * f->most;
-    struct ddp__wino_product t = {.m = g->count,
-                                  .n = o,
-                                  .k = c,
-                                  .a = v,
-                                  .lda = f->ldv,
-                                  .b =
-                                      f->packed + pos * size_of_position(f->s)};
-
-    if (f->m->b) {
-        ddp__wino_round_rows(g->count, c, v, f->ldv, v, f->ldv, unit);
-        t.k = c / 2;
-        t.row = unit;
-        t.col = units_of_weights(f->s, f->packed) + pos * o;
-    }
-    ddp__wino_gemm(&t, g->p + pos * g->count * f->ldp, f->ldp);
-    return 0;
-}
-
-static int run_group(void *arg, int i)
-{
-    const struct forward *f = arg;
-    size_t most = f->most, at = (size_t)i * most, left = f->all - at;
-    size_t pos = (size_t)f->m->kind->pos;
-    struct group g = {.f = f, .at = at, .count = left < most ? left : most};
-
-    g.v = ddp__scratch(pos * most * (f->ldv + f->ldp + 1) * sizeof(*g.v));
-    if (!g.v)
-        return DDP_ENOMEM;
-    g.p = g.v + pos * most * f->ldv;
-    g.unit = g.p + pos * most * f->ldp;
-    ddp__wino_input(f->m, f->x, at, g.count, f->ldv, g.v);
-    ddp__team_each((int)pos, multiply_position, &g);
-    ddp__wino_output(f->m, g.p, at, g.count, f->ldp, f->bias, f->s->sum,
-                     f->s->conv.act, f->y);
-    return 0;
-}
-
-/* A team shares groups, or if there is one its positions. */
 int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
                   const float *packed, const float *bias, void *y)
 {
-    struct ddp__wino_map m = ddp__wino_map(s);
-    size_t all = count_tiles(s, &m), most = group_size(s, all, false);
-    struct forward f = {s,          &m, all,    most, m.c + SKEW,
-                        m.o + SKEW, x,  packed, bias, y};
+    const struct ddp__wino_map m = ddp__wino_map(s);
 
-    return ddp__team_each((int)((all + most - 1) / most), run_group, &f);
+    return ddp__wino_forward(
+        &(struct ddp__wino_forward){.s = s,
+                                    .m = &m,
+                                    .x = x,
+                                    .packed = packed,
+                                    .step = size_of_position(s),
+                                    .unit = units_of_weights(s, packed),
+                                    .bias = bias,
+                                    .y = y});
 }
 
 /* ---- gradient of weights ------------------------------------------------ */
+
+/* Tiles of a group: many where weights do not fit into a cache. */
+static size_t tiles_of_gradient(const struct ddp__dnn_shape *s)
+{
+    bool large =
+        ddp__wino_is_line(s) || ddp__wino_packed_size(s) > SMALL_WEIGHTS;
+
+    return large ? LARGE_GROUP : SMALL_GROUP;
+}
 
 /* The transformed images of a group, and what becomes of them. */
 struct gradient {
@@ -281,7 +208,8 @@ int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
                     const void *dy, bool accumulate, float *dw)
 {
     struct ddp__wino_map m = ddp__wino_map(s);
-    size_t all = count_tiles(s, &m), most = group_size(s, all, true);
+    size_t all = (size_t)s->n * (size_t)m.across * (size_t)m.down;
+    size_t most = ddp__wino_group(all, tiles_of_gradient(s));
     size_t pos = positions(s), ldv = m.c + SKEW, ldz = m.o + SKEW;
     size_t images = pos * most * (ldv + ldz), sums = pos * m.c * m.o;
     float *v = ddp__scratch((images + sums + pos * (m.c + m.o)) * sizeof(*v));
@@ -293,8 +221,12 @@ int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
         return DDP_ENOMEM;
     for (size_t at = 0; at < all; at += g.count) {
         g.count = all - at < most ? all - at : most;
-        ddp__wino_input(&m, x, at, g.count, ldv, v);
-        ddp__wino_spread(&m, dy, at, g.count, ldz, z);
+        ddp__wino_input(
+            &m, x, &(struct ddp__wino_tiles){at, g.count, ldv, g.count * ldv},
+            v);
+        ddp__wino_spread(
+            &m, dy, &(struct ddp__wino_tiles){at, g.count, ldz, g.count * ldz},
+            z);
         if (m.b)
             round_images(&g);
         if (g.count == all && sums > 2 * images) {

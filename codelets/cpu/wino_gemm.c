@@ -323,6 +323,31 @@ void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp)
     multiply(g, NULL, p, ldp);
 }
 
+size_t ddp__wino_blocks(size_t rows)
+{
+    return (rows + ROWS - 1) / ROWS;
+}
+
+void ddp__wino_gemm_ahead(const struct ddp__wino_product *g,
+                          const float *const *next, float *p, size_t ldp)
+{
+    bool two = g->m > ROWS && g->m <= 2 * ROWS;
+    size_t most = two ? (g->m + 1) / 2 : ROWS, rows;
+
+    for (size_t row = 0; row < g->m; row += rows) {
+        struct block t = {.k = g->k,
+                          .a = (const float *)g->a + row * g->lda,
+                          .lda = g->lda,
+                          .b = g->b,
+                          .next = *next++,
+                          .p = p + row * ldp,
+                          .ldp = ldp};
+
+        rows = g->m - row < most ? g->m - row : most;
+        (g->n >= PANEL ? whole : half)(rows, &t);
+    }
+}
+
 void ddp__wino_gemm_finish(const struct ddp__wino_product *g,
                            const struct ddp__wino_finish *f, float *p,
                            size_t ldp)

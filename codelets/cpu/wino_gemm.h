@@ -50,6 +50,14 @@ struct ddp__wino_finish {
  * 32 columns and, at the end, of 16. */
 void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp);
 
+/* The same, of floats, for one panel; rows are divided into as few blocks as
+ * there can be, ddp__wino_blocks(), two of them evenly, and while block i is
+ * multiplied k lines from next[i] on are fetched into the second-level cache.
+ */
+size_t ddp__wino_blocks(size_t rows);
+void ddp__wino_gemm_ahead(const struct ddp__wino_product *g,
+                          const float *const *next, float *p, size_t ldp);
+
 /* The same, of floats; columns up to a multiple of 16 are stored. */
 void ddp__wino_gemm_stream(const struct ddp__wino_product *g,
                            const struct ddp__wino_stream *m, float *p,

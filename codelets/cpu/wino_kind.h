@@ -15,13 +15,13 @@ struct ddp__wino_filters {
 };
 
 /* Where a tile's outputs go: rows x cols of them are inside the image, whose
- * rows are `pitch` values long. */
+ * pixels are `pixel` values apart and its rows `pitch`. */
 struct ddp__wino_target {
     void *y;
-    size_t pitch;
+    size_t pixel, pitch;
     int rows, cols;
     const float *bias; /* or NULL */
-    bool sum;
+    bool sum, past;    /* past: f32 goes past the caches */
     enum ddp_act act;
 };
 

@@ -85,7 +85,7 @@ DDP__WINO_INLINE void output_line(int taps, bool down, const float *p,
         taps == 7 ? output9(m, r) : output6(m, r);
 #pragma GCC unroll 4
         for (int i = 0; i < out; i++)
-            put_pixel(to, down ? i : 0, down ? 0 : i, len, c, ADD(r[i], shift),
+            put_pixel(to, down ? i : 0, down ? 0 : i, c, ADD(r[i], shift),
                       false);
     }
 }

@@ -48,11 +48,14 @@ DDP__WINO_INLINE void input_tile(const void *const *p, size_t len, bool padded,
     }
 }
 
-/* An instance for each type. */
+/* An instance for each type, and for tiles within the image. */
 DDP__WINO static void input_tile_f32(const void *const *p, size_t len,
                                      bool padded, size_t step, float *v)
 {
-    input_tile(p, len, padded, false, step, v);
+    if (padded)
+        input_tile(p, len, true, false, step, v);
+    else
+        input_tile(p, len, false, false, step, v);
 }
 
 DDP__WINO static void input_tile_bf16(const void *const *p, size_t len,
@@ -104,8 +107,31 @@ DDP__WINO static void spread_tile_bf16(const void *const *p, size_t len,
     spread_tile(p, len, true, step, z);
 }
 
+/* What a tile's outputs become (a constant): in general, or those of a tile
+ * within the image are cut off below and above, and stored, past the caches. */
+enum ending { GENERAL, CUT, CUT_PAST };
+
+DDP__WINO_INLINE void end_pixel(enum ending ending,
+                                const struct ddp__wino_target *to, int i, int j,
+                                size_t c, v16 r, bool b)
+{
+    float *y = to->y;
+
+    if (ending == GENERAL) {
+        put_pixel(to, i, j, c, r, b);
+        return;
+    }
+    y += (size_t)i * to->pitch + (size_t)j * to->pixel + c;
+    r = cut_off(r, to->act);
+    if (ending == CUT_PAST)
+        _mm512_stream_ps(y, r);
+    else
+        STORE(y, r);
+}
+
 /* y = A' m A, as input_tile(). */
-DDP__WINO_INLINE void output_tile(const float *p, size_t step, size_t len,
+DDP__WINO_INLINE void output_tile(enum ending ending, const float *p,
+                                  size_t step, size_t len,
                                   const struct ddp__wino_target *to, bool b)
 {
     for (size_t c = 0; c < len; c += 16) {
@@ -131,7 +157,7 @@ DDP__WINO_INLINE void output_tile(const float *p, size_t step, size_t len,
             output6(t[i], r);
 #pragma GCC unroll 4
             for (int j = 0; j < TILE; j++)
-                put_pixel(to, i, j, len, c, ADD(r[j], shift), b);
+                end_pixel(ending, to, i, j, c, ADD(r[j], shift), b);
         }
     }
 }
@@ -139,13 +165,21 @@ DDP__WINO_INLINE void output_tile(const float *p, size_t step, size_t len,
 DDP__WINO static void output_tile_f32(const float *p, size_t step, size_t len,
                                       const struct ddp__wino_target *to)
 {
-    output_tile(p, step, len, to, false);
+    bool cut = to->rows >= TILE && to->cols >= TILE && !to->sum &&
+               to->act <= DDP_RELU6;
+
+    if (cut && to->past)
+        output_tile(CUT_PAST, p, step, len, to, false);
+    else if (cut)
+        output_tile(CUT, p, step, len, to, false);
+    else
+        output_tile(GENERAL, p, step, len, to, false);
 }
 
 DDP__WINO static void output_tile_bf16(const float *p, size_t step, size_t len,
                                        const struct ddp__wino_target *to)
 {
-    output_tile(p, step, len, to, true);
+    output_tile(GENERAL, p, step, len, to, true);
 }
 
 #define KIND(type, b_)                                                         \

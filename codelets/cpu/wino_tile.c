@@ -48,37 +48,37 @@ static void pixels_of_tile(const struct image *m, size_t n, int y, int x,
         }
 }
 
-void ddp__wino_input(const struct ddp__wino_map *m, const void *x, size_t first,
-                     size_t count, size_t ld, float *v)
+void ddp__wino_input(const struct ddp__wino_map *m, const void *x,
+                     const struct ddp__wino_tiles *t, float *v)
 {
     const struct ddp__wino_kind *k = m->kind;
     const struct image from = {x, m->h, m->w, m->c, m->b};
     int high = k->high + k->kh - 1, wide = k->wide + k->kw - 1;
     const void *p[DDP__WINO_POS];
 
-    for (size_t t = 0; t < count; t++) {
-        struct place q = place_of_tile(m, first + t);
+    for (size_t i = 0; i < t->count; i++) {
+        struct place q = place_of_tile(m, t->first + i);
         int y = q.y - m->top, left = q.x - m->left;
         bool padded =
             y < 0 || left < 0 || y + high > m->h || left + wide > m->w;
 
         pixels_of_tile(&from, q.n, y, left, high, wide, p);
-        k->input(p, m->c, padded, count * ld, v + t * ld);
+        k->input(p, m->c, padded, t->step, v + i * t->ld);
     }
 }
 
 void ddp__wino_spread(const struct ddp__wino_map *m, const void *dy,
-                      size_t first, size_t count, size_t ld, float *z)
+                      const struct ddp__wino_tiles *t, float *z)
 {
     const struct ddp__wino_kind *k = m->kind;
     const struct image from = {dy, m->oh, m->ow, m->o, m->b};
     const void *p[DDP__WINO_POS];
 
-    for (size_t t = 0; t < count; t++) {
-        struct place q = place_of_tile(m, first + t);
+    for (size_t i = 0; i < t->count; i++) {
+        struct place q = place_of_tile(m, t->first + i);
 
         pixels_of_tile(&from, q.n, q.y, q.x, k->high, k->wide, p);
-        k->spread(p, m->o, count * ld, z + t * ld);
+        k->spread(p, m->o, t->step, z + i * t->ld);
     }
 }
 
@@ -88,20 +88,24 @@ bool ddp__wino_has(enum ddp_act act)
 }
 
 void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
-                      size_t first, size_t count, size_t ld, const float *bias,
-                      bool sum, enum ddp_act act, void *y)
+                      const struct ddp__wino_tiles *t,
+                      const struct ddp__wino_result *r)
 {
-    struct ddp__wino_target to = {
-        .pitch = (size_t)m->ow * m->o, .bias = bias, .sum = sum, .act = act};
+    struct ddp__wino_target to = {.pixel = m->o,
+                                  .pitch = (size_t)m->ow * m->o,
+                                  .bias = r->bias ? r->bias + r->column : NULL,
+                                  .sum = r->sum,
+                                  .past = r->past,
+                                  .act = r->act};
 
-    for (size_t t = 0; t < count; t++) {
-        struct place q = place_of_tile(m, first + t);
+    for (size_t i = 0; i < t->count; i++) {
+        struct place q = place_of_tile(m, t->first + i);
         size_t at =
             (q.n * (size_t)m->oh + (size_t)q.y) * to.pitch + (size_t)q.x * m->o;
 
-        to.y = ddp__to(y, at, m->b);
+        to.y = ddp__to(r->y, at + r->column, m->b);
         to.rows = m->oh - q.y;
         to.cols = m->ow - q.x;
-        m->kind->output(p + t * ld, count * ld, m->o, &to);
+        m->kind->output(p + i * t->ld, t->step, r->columns, &to);
     }
 }

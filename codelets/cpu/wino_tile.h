@@ -10,17 +10,34 @@
  * do not move with channels.  Only padded tiles have them. */
 extern const float ddp__wino_no_pixel[16];
 
-/* V (or Z) of `count` tiles from tile `first` on: v[pos][tile][ld]. */
-void ddp__wino_input(const struct ddp__wino_map *m, const void *x, size_t first,
-                     size_t count, size_t ld, float *v);
-void ddp__wino_spread(const struct ddp__wino_map *m, const void *dy,
-                      size_t first, size_t count, size_t ld, float *z);
+/* `count` tiles from tile `first` on, in matrices v[pos][tile][ld] of which the
+ * positions are step apart. */
+struct ddp__wino_tiles {
+    size_t first, count, ld, step;
+};
 
-/* y of these tiles from u.v in p[pos][tile][ld], with bias (or NULL), what y
- * was if `sum`, and act, of those that ddp__wino_has(). */
+/* V (or Z) of tiles. */
+void ddp__wino_input(const struct ddp__wino_map *m, const void *x,
+                     const struct ddp__wino_tiles *t, float *v);
+void ddp__wino_spread(const struct ddp__wino_map *m, const void *dy,
+                      const struct ddp__wino_tiles *t, float *z);
+
+/* What products become: `columns` channels of y from the first on, with their
+ * bias (or NULL), what y was if `sum`, and act, of those that ddp__wino_has().
+ */
+struct ddp__wino_result {
+    size_t column, columns;
+    const float *bias; /* of channel 0 */
+    bool sum;
+    bool past; /* f32: y goes past the caches */
+    enum ddp_act act;
+    void *y;
+};
+
+/* y of tiles from u.v in p. */
 bool ddp__wino_has(enum ddp_act act);
 void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
-                      size_t first, size_t count, size_t ld, const float *bias,
-                      bool sum, enum ddp_act act, void *y);
+                      const struct ddp__wino_tiles *t,
+                      const struct ddp__wino_result *r);
 
 #endif

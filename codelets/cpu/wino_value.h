@@ -4,6 +4,8 @@
 #ifndef DDP_CPU_WINO_VALUE_H
 #define DDP_CPU_WINO_VALUE_H
 
+#include <math.h>
+
 #include "cpu.h"
 #include "vmath.h"
 #include "wino_kind.h"
@@ -27,12 +29,15 @@ DDP__WINO_INLINE v16 load_pixel(const void *p, size_t c, bool padded, bool b)
 }
 
 /* bf16 as by ddp__round_bf16(). */
-DDP__WINO_INLINE void store_values(void *p, v16 v, bool b)
+DDP__WINO_INLINE void store_values(void *p, v16 v, bool b, bool past)
 {
     __m512i u = _mm512_castps_si512(v), up;
 
     if (!b) {
-        STORE(p, v);
+        if (past)
+            _mm512_stream_ps(p, v);
+        else
+            STORE(p, v);
         return;
     }
     up = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
@@ -57,25 +62,26 @@ DDP__WINO_INLINE v16 activate(v16 v, enum ddp_act act)
     return LOAD(f);
 }
 
-/* Pixel (i, j) of the target, from channel c of len on; r has the bias. */
-DDP__WINO_INLINE void put_pixel(const struct ddp__wino_target *to, int i, int j,
-                                size_t len, size_t c, v16 r, bool b)
+/* Identity, ReLU or ReLU6; a NaN remains one. */
+DDP__WINO_INLINE v16 cut_off(v16 v, enum ddp_act act)
 {
-    const v16 zero = _mm512_setzero_ps();
+    v = _mm512_max_ps(SET(act == DDP_IDENTITY ? -INFINITY : 0), v);
+    return _mm512_min_ps(SET(act == DDP_RELU6 ? 6 : INFINITY), v);
+}
+
+/* Pixel (i, j) of the target, from channel c on; r has the bias. */
+DDP__WINO_INLINE void put_pixel(const struct ddp__wino_target *to, int i, int j,
+                                size_t c, v16 r, bool b)
+{
     void *y;
 
     if (i >= to->rows || j >= to->cols)
         return;
-    y = ddp__to(to->y, (size_t)i * to->pitch + (size_t)j * len + c, b);
+    y = ddp__to(to->y, (size_t)i * to->pitch + (size_t)j * to->pixel + c, b);
     if (to->sum)
         r = ADD(r, load_values(y, b));
-    if (to->act > DDP_RELU6)
-        r = activate(r, to->act);
-    else if (to->act != DDP_IDENTITY)
-        r = _mm512_max_ps(zero, r);
-    if (to->act == DDP_RELU6)
-        r = _mm512_min_ps(SET(6), r);
-    store_values(y, r, b);
+    r = to->act > DDP_RELU6 ? activate(r, to->act) : cut_off(r, to->act);
+    store_values(y, r, b, to->past);
 }
 
 #endif
