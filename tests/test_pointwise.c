@@ -35,7 +35,8 @@ static void pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
                  void *to)
 {
     (void)turn;
-    ddp__pointwise.pack(s, w, to);
+    for (int part = 0; part < ddp__pointwise.parts(s); part++)
+        ddp__pointwise.pack(s, w, NULL, part, to);
 }
 
 static int run(const struct ddp__dnn_shape *s, const void *x,
@@ -87,6 +88,26 @@ static void test_sum(struct pixel_layer *l)
     free(before);
 }
 
+/* As the weights of channels that were multiplied before. */
+static void test_factors(const struct pixel_layer *l)
+{
+    size_t c = (size_t)l->s.c, o = (size_t)l->s.o;
+    size_t size = ddp__pixels_columns(&l->s) * c * sizeof(float);
+    float *by = random_floats(o), *w = random_floats((c + 1) * o);
+    float *packed = new_array(ddp__pixels_packed_size(&l->s), 1);
+
+    for (size_t i = 0; i < o * c; i++)
+        w[i] = by[i / c] * l->w[i];
+    pack(&l->s, w, false, l->packed);
+    for (int part = 0; part < ddp__pointwise.parts(&l->s); part++)
+        ddp__pointwise.pack(&l->s, l->w, by, part, packed);
+    ok(memcmp(packed, l->packed, size) == 0, "%s, packed with factors",
+       l->name);
+    free(packed);
+    free(by);
+    free(w);
+}
+
 static void test_row(const struct pixel_row *r)
 {
     struct pixel_layer l;
@@ -97,6 +118,7 @@ static void test_row(const struct pixel_row *r)
     e = error_of(&l, NULL);
     ok(e <= MOST, "%s: an error of %.1e", l.name, e);
     pixel_test_bits(&l);
+    test_factors(&l);
     test_sum(&l);
     pixel_layer_free(&l);
 }

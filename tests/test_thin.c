@@ -34,7 +34,8 @@ static const struct pixel_row rows[] = {
 static void pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
                  void *to)
 {
-    ddp__pixels_pack(s, w, turn, to);
+    for (int part = 0; part < ddp__pixels_parts(s); part++)
+        ddp__pixels_pack(s, w, NULL, turn, part, to);
 }
 
 static int run(const struct ddp__dnn_shape *s, const void *x,

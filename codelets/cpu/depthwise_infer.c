@@ -54,14 +54,22 @@ static size_t packed_size(const struct ddp__dnn_shape *s)
     return (size_t)s->c * (size_t)(s->conv.kh * s->conv.kw) * sizeof(float);
 }
 
-static void pack(const struct ddp__dnn_shape *s, const float *w, float *to)
+static int count_parts(const struct ddp__dnn_shape *s)
+{
+    (void)s;
+    return 1;
+}
+
+static void pack(const struct ddp__dnn_shape *s, const float *w,
+                 const float *by, int part, float *to)
 {
     size_t taps = (size_t)(s->conv.kh * s->conv.kw);
 
+    (void)part; /* there is one */
     for (size_t j = 0; j < (size_t)s->c; j += VECTOR)
         for (size_t i = 0; i < taps; i++)
             for (size_t k = j; k < j + VECTOR; k++)
-                *to++ = w[k * taps + i];
+                *to++ = (by ? by[k] : 1) * w[k * taps + i];
 }
 
 /* ---- pixels ------------------------------------------------------------- */
@@ -229,6 +237,7 @@ static int run(const struct ddp__dnn_shape *s, const float *x,
 const struct ddp__infer ddp__depthwise_infer = {.name = "depthwise vectors",
                                                 .fits = fits,
                                                 .packed_size = packed_size,
+                                                .parts = count_parts,
                                                 .pack = pack,
                                                 .run = run};
 

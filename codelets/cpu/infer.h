@@ -12,7 +12,10 @@ struct ddp__infer {
     /* Whether this is worthwhile, here. */
     bool (*fits)(const struct ddp__dnn_shape *s);
     size_t (*packed_size)(const struct ddp__dnn_shape *s);
-    void (*pack)(const struct ddp__dnn_shape *s, const float *w, float *to);
+    /* In parts; by: factors of filters, or NULL. */
+    int (*parts)(const struct ddp__dnn_shape *s);
+    void (*pack)(const struct ddp__dnn_shape *s, const float *w,
+                 const float *by, int part, float *to);
     /* y = act(w * x + bias (+ y)) */
     int (*run)(const struct ddp__dnn_shape *s, const float *x,
                const float *packed, const float *bias, float *y);

@@ -15,7 +15,6 @@
 #include "packed.h"
 #include "pixels.h"
 #include "thin.h"
-#include "thread.h"
 #include "wino.h"
 
 enum { IN = DDP__CONV_IN, WEIGHT = DDP__CONV_WEIGHT, OUT = DDP__CONV_OUT };
@@ -62,26 +61,12 @@ static int run_wino(const struct ddp__task *t, struct ddp__plan *p,
     return rc;
 }
 
-static void scale_filters(const struct pack_source *f, float *to)
-{
-    size_t o = (size_t)f->plan->shape.o, len = f->plan->weights / o;
-
-    for (size_t i = 0; i < o; i++)
-        for (size_t j = 0; j < len; j++)
-            to[i * len + j] = f->by[i] * f->w[i * len + j];
-}
-
 static int pack_for_inference(const void *arg, void *to, int part)
 {
     const struct pack_source *f = arg;
     const struct ddp__plan *p = f->plan;
-    float *w = ddp__scratch(p->weights * sizeof(*w));
 
-    (void)part; /* there is one */
-    if (!w)
-        return DDP_ENOMEM;
-    scale_filters(f, w);
-    p->infer->pack(&p->shape, w, to);
+    p->infer->pack(&p->shape, f->w, f->by, part, to);
     return 0;
 }
 
@@ -91,10 +76,10 @@ static int run_inference(const struct ddp__task *t, struct ddp__plan *p,
     struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
     struct pack_source from = {p, t->data[WEIGHT], by};
     struct ddp__pack *k;
-    int rc =
-        ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-                      &(struct ddp__packing){pack_for_inference, &from, 1,
-                                             p->infer->packed_size(&s), 0});
+    int rc = ddp__pack_get(
+        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+        &(struct ddp__packing){pack_for_inference, &from, p->infer->parts(&s),
+                               p->infer->packed_size(&s), 0});
 
     if (rc < 0)
         return rc;
@@ -108,9 +93,8 @@ static int pack_for_pixels(const void *arg, void *to, int part)
     const struct pack_source *f = arg;
     struct ddp__dnn_shape s = ddp__plan_shape(f->plan, 1);
 
-    (void)part; /* there is one */
     if (f->plan->way == DDP__WAY_THIN)
-        ddp__pixels_pack(&s, f->w, f->plan->transposed, to);
+        ddp__pixels_pack(&s, f->w, NULL, f->plan->transposed, part, to);
     else
         ddp__amx_weight_pack(&s, f->w, f->plan->transposed, to);
     return 0;
@@ -126,8 +110,9 @@ static int run_pixels(const struct ddp__task *t, struct ddp__plan *p)
     struct ddp__pack *k;
     int rc =
         ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-                      &(struct ddp__packing){pack_for_pixels, &from, 1, size,
-                                             ddp__packed_key(t, p)});
+                      &(struct ddp__packing){pack_for_pixels, &from,
+                                             thin ? ddp__pixels_parts(&s) : 1,
+                                             size, ddp__packed_key(t, p)});
 
     if (rc < 0)
         return rc;

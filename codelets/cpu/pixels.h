@@ -15,9 +15,12 @@ bool ddp__pixels_fit(const struct ddp__dnn_shape *s);
 /* Channels with those that fill the last vector. */
 size_t ddp__pixels_columns(const struct ddp__dnn_shape *s);
 
-/* turn: w is that of the layer whose data gradient s is. */
+/* Weights are packed in parts.  by: factors of channels, where the bias is
+ * elsewhere, or NULL.  turn: w is that of the layer whose data gradient s is,
+ * which has no factors. */
 size_t ddp__pixels_packed_size(const struct ddp__dnn_shape *s);
-void ddp__pixels_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
-                      float *to);
+int ddp__pixels_parts(const struct ddp__dnn_shape *s);
+void ddp__pixels_pack(const struct ddp__dnn_shape *s, const float *w,
+                      const float *by, bool turn, int part, float *to);
 
 #endif

@@ -82,9 +82,10 @@ static bool fits(const struct ddp__dnn_shape *s)
            s->oh * s->ow >= VECTOR && ddp__infer_has(s->conv.act);
 }
 
-static void pack(const struct ddp__dnn_shape *s, const float *w, float *to)
+static void pack(const struct ddp__dnn_shape *s, const float *w,
+                 const float *by, int part, float *to)
 {
-    ddp__pixels_pack(s, w, false, to);
+    ddp__pixels_pack(s, w, by, false, part, to);
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -317,6 +318,7 @@ const struct ddp__infer ddp__pointwise = {.name = "products of pixels",
                                           .fits = fits,
                                           .packed_size =
                                               ddp__pixels_packed_size,
+                                          .parts = ddp__pixels_parts,
                                           .pack = pack,
                                           .run = run};
 
