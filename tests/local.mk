@@ -219,6 +219,7 @@ check_PROGRAMS += \
     %D%/test_share \
     %D%/test_shared_pack \
     %D%/test_sinks \
+    %D%/test_skinny \
     %D%/test_slice \
     %D%/test_split \
     %D%/test_starpu_env \
@@ -291,14 +292,16 @@ late_wire = \
     apps/bench/roof.h
 %C%_test_roof_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps
 
-# Convolutions, pools and activations on processors that have no AVX-512.
+# Products, pools and activations on processors that have no AVX-512, and
+# products on those that have no AVX2.
 %C%_test_ops_avx2_SOURCES = %D%/test_ops.c
 %C%_test_ops_avx2_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_AVX2
-%C%_test_ops_avx2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_here \
+%C%_test_ops_avx2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_lanes \
     -Wl,--wrap=ddp__unit_v16
 
-# A rank that describes its processor as another one.
+# The vectors of other processors, and a rank that describes its as another one.
 if HAVE_ONEDNN
+%C%_test_skinny_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_lanes
 %C%_test_host_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__dnn_isa
 endif
 

@@ -21,7 +21,7 @@ int main(void)
 #include "cpu/dense.h"
 #include "cpu/dense_panel.h"
 #include "cpu/dense_wgrad.h"
-#include "cpu/skinny.h"
+#include "cpu/skinny_lanes.h"
 #include "random.h"
 
 struct row {
@@ -313,7 +313,7 @@ static void test_choice(void)
 
 int main(void)
 {
-    if (!ddp__skinny_here())
+    if (ddp__skinny_lanes() < 16)
         skip_all("this processor lacks AVX-512");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         test_row(&rows[i]);

@@ -21,9 +21,9 @@
 #include "on_gpu.h"
 #endif
 
-/* Compiled for the backends of CPU workers, once more for convolutions and
- * pools on processors without AVX-512, where oneDNN has the products of few
- * rows, and for CUDA's. */
+/* Compiled for the backends of CPU workers, once more for products and pools on
+ * processors without AVX-512, and products on those without AVX2, where oneDNN
+ * has those of few rows, and for CUDA's. */
 #ifdef TEST_CUDA
 static const struct ddp__backend *const backends[] = {&ddp__cuda, &ddp__ref,
                                                       NULL};
@@ -35,13 +35,20 @@ extern const struct ddp__device ddp__device_cpu;
 /* Instead of the library's. */
 #ifdef TEST_AVX2
 #include "cpu/onednn_library.h"
-#include "cpu/skinny.h"
+#include "cpu/skinny_lanes.h"
 #include "cpu/unit_v16.h"
 
-bool __wrap_ddp__skinny_here(void);
-bool __wrap_ddp__skinny_here(void)
+static int lanes = 8; /* of vectors, at most */
+
+int __real_ddp__skinny_lanes(void);
+int __wrap_ddp__skinny_lanes(void);
+int __wrap_ddp__skinny_lanes(void)
 {
-    return false;
+#ifdef HAVE_ONEDNN
+    return __real_ddp__skinny_lanes() < lanes ? 0 : lanes;
+#else
+    return 0;
+#endif
 }
 
 bool __wrap_ddp__unit_v16(bool b);
@@ -60,9 +67,10 @@ static bool is_tried(const struct check_row *r)
     const char *name = check_kinds[r->family].name;
 
 #ifdef TEST_AVX2
-    if (r->family != CHECK_CONV && r->family != CHECK_MAX_POOL &&
-        r->family != CHECK_MEAN_POOL && r->family != CHECK_ACT &&
-        r->family != CHECK_ADD)
+    if (r->family != CHECK_CONV && r->family != CHECK_DENSE &&
+        (lanes == 0 ||
+         (r->family != CHECK_MAX_POOL && r->family != CHECK_MEAN_POOL &&
+          r->family != CHECK_ACT && r->family != CHECK_ADD)))
         return false;
 #endif
     for (char **word = chosen; *word; word++)
@@ -465,18 +473,27 @@ static void test_tables(void)
            l->name);
 }
 
-int main(int argc, char **argv)
+static void test_rows(void)
 {
-    (void)argc;
-    chosen = argv + 1;
-    start();
-    test_tables();
     for (int i = 0; i < op_row_count; i++) {
         if (!is_tried(&op_rows[i]))
             continue;
         test_backends(&op_rows[i], DDP_F32);
         test_backends(&op_rows[i], DDP_BF16);
     }
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    chosen = argv + 1;
+    start();
+    test_tables();
+    test_rows();
+#ifdef TEST_AVX2
+    lanes = 0;
+    test_rows();
+#endif
     stop();
     return done_testing();
 }

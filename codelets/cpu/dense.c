@@ -39,7 +39,7 @@
 #include "dense.h"
 #include "dense_panel.h"
 #include "dense_wgrad.h"
-#include "skinny.h"
+#include "skinny_lanes.h"
 #include "thread.h"
 #include "wino.h"
 #include "wino_gemm.h"
@@ -253,7 +253,7 @@ static bool pays(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
 bool ddp__dense_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
 {
     if (s->type != DDP_F32 || s->sum || !is_product(s) ||
-        rows_of(s) <= FEW_ROWS || !ddp__skinny_here() || !pays(s, pass))
+        rows_of(s) <= FEW_ROWS || ddp__skinny_lanes() < 16 || !pays(s, pass))
         return false;
     if (pass == DDP__BWD_W)
         return ddp__dense_wgrad_fits(s);

@@ -126,7 +126,14 @@ libddp_core_la_SOURCES += \
     %D%/shared_pack.h \
     %D%/skinny.c \
     %D%/skinny.h \
+    %D%/skinny_lanes.c \
+    %D%/skinny_lanes.h \
+    %D%/skinny_loops.h \
     %D%/skinny_product.h \
+    %D%/skinny_v16.c \
+    %D%/skinny_v16.h \
+    %D%/skinny_v8.c \
+    %D%/skinny_v8.h \
     %D%/skinny_wgrad.c \
     %D%/skinny_wgrad.h \
     %D%/taps.c \

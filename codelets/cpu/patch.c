@@ -25,6 +25,7 @@
 
 #include "patch.h"
 #include "skinny.h"
+#include "skinny_lanes.h"
 #include "wino_kind.h"
 
 /* Rows of any convolution that has few, its channels, and weights for more. */
@@ -77,7 +78,7 @@ static bool has_few_rows(const struct ddp__dnn_shape *s)
 
     return s->type == DDP_F32 && !s->sum && k->groups == 1 &&
            (int64_t)s->n * s->oh * s->ow <= (more ? DDP__SKINNY_MOST : FEW) &&
-           s->c >= LEAST && s->o >= LEAST && ddp__skinny_here();
+           s->c >= LEAST && s->o >= LEAST && ddp__skinny_lanes() > 0;
 }
 
 struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s)

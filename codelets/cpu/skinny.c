@@ -22,9 +22,9 @@
  * 48x48 pixels take 73 ms of processor time, 103 where only up to 40 pixels did
  * so and padding was multiplied.  Dense layers gain up to 16 samples,
  * convolutions up to 40 pixels, those of several taps up to 64 where Winograd
- * does not fit or its filters fill the caches.  Compiled for AVX2 the vectors
- * are in memory: 16 rows by 512 to 512 take 0.47, 0.09, 2.9 ms, by oneDNN 0.09,
- * 0.10, 0.09.  So these loops need AVX-512.
+ * does not fit or its filters fill the caches.  With AVX2, dense layers of 64
+ * samples lose: 611 and 477 ms for a data gradient and a forward pass of 25088
+ * to 4096 (an Intel Xeon under load), where oneDNN's take 302 and 350.
  *
  * Errors relative to f64 of the dense layer were 5.0e-7, 3.9e-7, 4.0e-8 by
  * oneDNN; they are at most 1.4e-7, 2.1e-7, 4.0e-8.  Those of 16 images of 2x2
@@ -49,7 +49,9 @@
 #include "base/team.h"
 #include "cpu.h"
 #include "skinny.h"
-#include "skinny_product.h"
+#include "skinny_lanes.h"
+#include "skinny_v16.h"
+#include "skinny_v8.h"
 #include "skinny_wgrad.h"
 #include "thread.h"
 #include "vmath.h"
@@ -58,24 +60,24 @@ enum {
     MOST_SAMPLES = 16,
     MOST_OF_BF16_BWD_X = 8,
     SHARE = 1 << 17, /* weights that idle workers may take: some 10 us */
-    PARTS = DDP__SKINNY_PARTS,
-    ROWS = DDP__SKINNY_ROWS,
-    COUNT = 4,  /* rows of x that they are multiplied with at a time */
-    PIECE = 512 /* of a row of weights, of which ROWS are in the first-level
-                   cache */
+    ROWS = DDP__SKINNY_ROWS
 };
 
-typedef ddp__parts parts;
-
-bool ddp__skinny_here(void)
+const struct ddp__skinny_loops *ddp__skinny_loops(void)
 {
+    static const struct ddp__skinny_loops none;
+    int lanes = ddp__skinny_lanes();
+
 #ifdef DDP__V16
-    return __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl");
-#else
-    return false;
+    if (lanes == 16)
+        return &ddp__skinny_v16;
 #endif
+#ifdef DDP__SKINNY_V8
+    if (lanes == 8)
+        return &ddp__skinny_v8;
+#endif
+    (void)lanes;
+    return &none;
 }
 
 bool ddp__skinny_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
@@ -83,7 +85,7 @@ bool ddp__skinny_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
     bool less = s->type == DDP_BF16 && pass == DDP__BWD_X;
 
     return s->dense && s->n <= (less ? MOST_OF_BF16_BWD_X : MOST_SAMPLES) &&
-           !s->sum && ddp__skinny_here();
+           !s->sum && ddp__skinny_lanes() > 0;
 }
 
 static size_t min_of(size_t a, size_t b)
@@ -92,120 +94,6 @@ static size_t min_of(size_t a, size_t b)
 }
 
 /* ---- forward ------------------------------------------------------------ */
-
-/* In halves, quarters and so on. */
-DDP__SKINNY_INLINE float add_parts(parts p)
-{
-    typedef int places __attribute__((vector_size(sizeof(parts))));
-
-    p += __builtin_shuffle(
-        p, (places){8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7});
-    p += __builtin_shuffle(
-        p, (places){4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3});
-    p += __builtin_shuffle(
-        p, (places){2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1});
-    return p[0] + p[1];
-}
-
-/* Add w x to the parts of a sum for each of `rows` rows of w and the `count`
- * rows of x from `first` on; rows and count are constants. */
-DDP__SKINNY_INLINE void multiply_block(const struct ddp__skinny_product *p,
-                                       const struct ddp__skinny_tap *t,
-                                       size_t first, const float *w,
-                                       const float *x, size_t len, size_t rows,
-                                       size_t count, parts *sums)
-{
-    parts sum[ROWS * COUNT], a, b[COUNT];
-    const float *from[COUNT];
-
-#pragma GCC unroll 4
-    for (size_t k = 0; k < count; k++) {
-        from[k] = x + t->at[first + k];
-#pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++)
-            sum[k * rows + r] = sums[t->row[first + k] * rows + r];
-    }
-    for (size_t i = 0; i < len; i += PARTS) {
-#pragma GCC unroll 4
-        for (size_t k = 0; k < count; k++)
-            memcpy(&b[k], from[k] + i, sizeof(*b));
-#pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++) {
-            memcpy(&a, w + r * p->in + i, sizeof(a));
-#pragma GCC unroll 4
-            for (size_t k = 0; k < count; k++)
-                sum[k * rows + r] += a * b[k];
-        }
-    }
-#pragma GCC unroll 4
-    for (size_t k = 0; k < count; k++)
-#pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++)
-            sums[t->row[first + k] * rows + r] = sum[k * rows + r];
-}
-
-/* A piece of ROWS rows or one of w with all rows of x under a tap. */
-DDP__SKINNY_INLINE void multiply_piece(const struct ddp__skinny_product *p,
-                                       const struct ddp__skinny_tap *t,
-                                       const float *w, const float *x,
-                                       size_t len, size_t rows, parts *sums)
-{
-    size_t i = 0;
-
-    for (; i + COUNT <= t->n; i += COUNT)
-        multiply_block(p, t, i, w, x, len, rows, COUNT, sums);
-    for (; i + 2 <= t->n; i += 2)
-        multiply_block(p, t, i, w, x, len, rows, 2, sums);
-    if (i < t->n)
-        multiply_block(p, t, i, w, x, len, rows, 1, sums);
-}
-
-/* What PARTS leaves of ROWS rows or one of w. */
-static void multiply_rest(const struct ddp__skinny_product *p,
-                          const struct ddp__skinny_tap *t, const float *w,
-                          const float *x, size_t whole, size_t rows, float *y)
-{
-    for (size_t i = 0; i < t->n; i++)
-        for (size_t r = 0; r < rows; r++)
-            for (size_t k = whole; k < p->c; k++)
-                y[t->row[i] * p->out + r] += w[r * p->in + k] * x[t->at[i] + k];
-}
-
-/* ROWS rows or one of w, a piece after the other, so that it comes from memory
- * once. */
-DDP__SKINNY_INLINE void multiply_rows(const struct ddp__skinny_product *p,
-                                      const float *w, const float *x,
-                                      size_t rows, float *y)
-{
-    parts sums[ROWS * DDP__SKINNY_MOST];
-    size_t whole = p->c - p->c % PARTS, len;
-
-    memset(sums, 0, rows * p->n * sizeof(*sums));
-    for (size_t tap = 0; tap < p->x->taps; tap++)
-        for (size_t at = 0; at < whole; at += len) {
-            len = min_of(whole - at, PIECE);
-            multiply_piece(p, &p->x->tap[tap], w + tap * p->c + at, x + at, len,
-                           rows, sums);
-        }
-    for (size_t i = 0; i < p->n; i++)
-        for (size_t r = 0; r < rows; r++)
-            y[i * p->out + r] = add_parts(sums[i * rows + r]);
-    for (size_t tap = 0; tap < p->x->taps && whole < p->c; tap++)
-        multiply_rest(p, &p->x->tap[tap], w + tap * p->c, x, whole, rows, y);
-}
-
-/* Outputs first .. end - 1 of all rows. */
-DDP__SKINNY static void multiply(const struct ddp__skinny_product *p,
-                                 const float *w, const float *x, size_t first,
-                                 size_t end, float *y)
-{
-    size_t o = first;
-
-    for (; o + ROWS <= end; o += ROWS)
-        multiply_rows(p, w + o * p->in, x, ROWS, y + o);
-    for (; o < end; o++)
-        multiply_rows(p, w + o * p->in, x, 1, y + o);
-}
 
 struct forward {
     const struct ddp__dnn_shape *s;
@@ -225,7 +113,7 @@ static int run_share(void *arg, int i)
                      ? (at + 1) * p->out / f->shares / ROWS * ROWS
                      : p->out;
 
-    multiply(p, f->w, f->x, first, end, f->y);
+    ddp__skinny_loops()->multiply(p, f->w, f->x, first, end, f->y);
     for (size_t n = 0; n < p->n; n++)
         for (size_t o = first; o < end; o++) {
             float *y = f->y + n * p->out + o;
@@ -248,70 +136,20 @@ static int run_forward(const struct ddp__dnn_shape *s,
 
 /* ---- data gradient ------------------------------------------------------ */
 
-/* dx += dy w, for ROWS rows of w and `count` rows of dx, a constant. */
-DDP__SKINNY_INLINE void add_rows(const float *restrict w,
-                                 const float *const *dy, size_t in, size_t len,
-                                 size_t count, float *restrict dx)
-{
-    for (size_t i = 0; i < len; i++)
-#pragma GCC unroll 2
-        for (size_t k = 0; k < count; k++)
-            dx[k * len + i] +=
-                (dy[k][0] * w[i] + dy[k][1] * w[in + i]) +
-                (dy[k][2] * w[2 * in + i] + dy[k][3] * w[3 * in + i]);
-}
-
-/* The sums of all rows of dx. */
-DDP__SKINNY_INLINE void add_row_pairs(const struct ddp__skinny_product *p,
-                                      const struct ddp__skinny_tap *t,
-                                      const float *w, const float *dy,
-                                      size_t len, float *sums)
-{
-    size_t i = 0;
-
-    for (; i + 2 <= t->n; i += 2)
-        add_rows(w,
-                 (const float *[]){dy + t->row[i] * p->out,
-                                   dy + t->row[i + 1] * p->out},
-                 p->in, len, 2, sums + i * len);
-    if (i < t->n)
-        add_rows(w, (const float *[]){dy + t->row[i] * p->out}, p->in, len, 1,
-                 sums + i * len);
-}
-
-/* So many columns of dx under a tap, which begin where w and dx do; the sums
- * of each row become part of dx when they are complete. */
-DDP__SKINNY static void add_columns(const struct ddp__skinny_product *p,
-                                    const struct ddp__skinny_tap *t,
-                                    const float *w, const float *dy, size_t len,
-                                    float *dx)
-{
-    float sums[DDP__SKINNY_CACHED];
-    size_t o = 0;
-
-    memset(sums, 0, t->n * len * sizeof(*sums));
-    for (; o + ROWS <= p->out; o += ROWS)
-        add_row_pairs(p, t, w + o * p->in, dy + o, len, sums);
-    for (; o < p->out; o++)
-        for (size_t i = 0; i < t->n; i++)
-            ddp__skinny_add(w + o * p->in, dy[t->row[i] * p->out + o], len,
-                            sums + i * len);
-    for (size_t i = 0; i < t->n; i++)
-        ddp__skinny_add(sums + i * len, 1, len, dx + t->at[i]);
-}
-
 /* Backwards, taps meet a pixel in the order of the outputs. */
 static void run_data_gradient(const struct ddp__skinny_product *p, float *dx,
                               const float *w, const float *dy)
 {
+    const struct ddp__skinny_loops *loops = ddp__skinny_loops();
+
     memset(dx, 0, p->x->len * sizeof(*dx));
     for (size_t tap = p->x->taps; tap-- > 0;) {
         const struct ddp__skinny_tap *t = &p->x->tap[tap];
         size_t len = ddp__skinny_piece(t);
 
         for (size_t at = 0; at < p->c && t->n; at += len)
-            add_columns(p, t, w + tap * p->c + at, dy, min_of(len, p->c - at),
-                        dx + at);
+            loops->add_columns(p, t, w + tap * p->c + at, dy,
+                               min_of(len, p->c - at), dx + at);
     }
 }
 
@@ -358,9 +196,11 @@ DDP__CLONES static void narrow(const float *restrict from, size_t len,
 int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,
                     enum ddp__dnn_pass pass, const struct ddp__skinny_x *from)
 {
-    struct ddp__skinny_product p = {(size_t)s->n, (size_t)s->o,
-                                    (size_t)s->c / from->taps, (size_t)s->c,
-                                    from};
+    struct ddp__skinny_product p = {.n = (size_t)s->n,
+                                    .out = (size_t)s->o,
+                                    .c = (size_t)s->c / from->taps,
+                                    .in = (size_t)s->c,
+                                    .x = from};
     void *x = t->data[operands[pass][0]], *y = t->data[operands[pass][2]];
     float *w = t->data[operands[pass][1]], *wide_x, *wide_y;
     size_t len = p.n * p.out, size = ddp__align(from->len * sizeof(float));

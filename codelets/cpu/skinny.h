@@ -21,8 +21,9 @@ struct ddp__skinny_x {
     const struct ddp__skinny_tap *tap;
 };
 
-/* Whether this processor has vectors for these loops. */
-bool ddp__skinny_here(void);
+/* The loops of this processor (skinny_product.h), which has some. */
+struct ddp__skinny_loops;
+const struct ddp__skinny_loops *ddp__skinny_loops(void);
 
 /* Whether a pass of s, a dense layer, is computed so here. */
 bool ddp__skinny_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass);
