@@ -21,6 +21,19 @@ LOOP_INLINE void add_multiple(const float *restrict from, float a, size_t len,
         to[i] += a * from[i];
 }
 
+/* A share of `len` columns of ROWS rows of weights, which are needed after
+ * those that are now multiplied: in turn with products, fetches do not wait. */
+LOOP_INLINE void fetch_share(const float *w, size_t in, size_t len,
+                             size_t share, size_t shares)
+{
+    size_t end = len * (share + 1) / shares;
+
+    for (size_t i = len * share / shares / 16 * 16; i < end; i += 16)
+#pragma GCC unroll 4
+        for (size_t r = 0; r < ROWS; r++)
+            __builtin_prefetch(w + r * in + i);
+}
+
 /* ---- forward ------------------------------------------------------------ */
 
 /* Add w x to the parts of a sum for each of `rows` rows of w and the `count`
@@ -67,8 +80,11 @@ LOOP_INLINE void multiply_piece(const struct ddp__skinny_product *p,
 {
     size_t i = 0;
 
-    for (; i + COUNT <= t->n; i += COUNT)
+    for (; i + COUNT <= t->n; i += COUNT) {
+        if (rows == ROWS)
+            fetch_share(w + PIECE, p->in, len, i / COUNT, t->n / COUNT);
         multiply_block(p, t, i, w, x, len, rows, COUNT, sums);
+    }
     for (; i + 2 <= t->n; i += 2)
         multiply_block(p, t, i, w, x, len, rows, 2, sums);
     if (i < t->n)
@@ -144,11 +160,14 @@ LOOP_INLINE void add_row_pairs(const struct ddp__skinny_product *p,
 {
     size_t i = 0;
 
-    for (; i + 2 <= t->n; i += 2)
+    for (; i + 2 <= t->n; i += 2) {
+        fetch_share(w + ROWS * p->in, p->in, len, i, t->n);
+        fetch_share(w + ROWS * p->in, p->in, len, i + 1, t->n);
         add_rows(w,
                  (const float *[]){dy + t->row[i] * p->out,
                                    dy + t->row[i + 1] * p->out},
                  p->in, len, 2, sums + i * len);
+    }
     if (i < t->n)
         add_rows(w, (const float *[]){dy + t->row[i] * p->out}, p->in, len, 1,
                  sums + i * len);
