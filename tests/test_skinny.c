@@ -18,6 +18,7 @@ int main(void)
     skip_all("built without oneDNN, or not for x86-64");
 }
 #else
+#include "cpu/amx_here.h"
 #include "cpu/skinny.h"
 #include "cpu/skinny_lanes.h"
 #include "random.h"
@@ -48,6 +49,13 @@ enum { GUARD = 64 };
 static const float SEAL = 1234.5f;
 
 static int lanes;
+static bool blocks; /* of weights for data gradients, which AMX chooses */
+
+bool __wrap_ddp__amx_here(void);
+bool __wrap_ddp__amx_here(void)
+{
+    return blocks;
+}
 
 int __real_ddp__skinny_lanes(void);
 int __wrap_ddp__skinny_lanes(void);
@@ -144,8 +152,8 @@ static void layer_new(struct layer *l, const struct row *r)
     l->y = new_values(r->n * r->o);
     l->dx = new_values(l->pixels * r->c);
     l->dw = new_values((l->in + r->bias) * r->o);
-    snprintf(l->name, sizeof(l->name), "%d lanes, %zu rows, %zu x %zu to %zu",
-             lanes, r->n, r->taps, r->c, r->o);
+    snprintf(l->name, sizeof(l->name), "%d lanes%s, %zu rows, %zu x %zu to %zu",
+             lanes, blocks ? " in blocks" : "", r->n, r->taps, r->c, r->o);
 }
 
 static void layer_free(struct layer *l)
@@ -283,6 +291,12 @@ static void test_row(const struct row *r)
     layer_free(&l);
 }
 
+static void test_rows(void)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        test_row(&rows[i]);
+}
+
 int main(void)
 {
     int most = __real_ddp__skinny_lanes();
@@ -290,8 +304,11 @@ int main(void)
     if (!most)
         skip_all("this processor lacks AVX2");
     for (lanes = 8; lanes <= most; lanes += 8)
-        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-            test_row(&rows[i]);
+        test_rows();
+    lanes = most;
+    blocks = most == 16;
+    if (blocks)
+        test_rows();
     return done_testing();
 }
 #endif

@@ -126,6 +126,8 @@ libddp_core_la_SOURCES += \
     %D%/shared_pack.h \
     %D%/skinny.c \
     %D%/skinny.h \
+    %D%/skinny_blocks.c \
+    %D%/skinny_blocks.h \
     %D%/skinny_lanes.c \
     %D%/skinny_lanes.h \
     %D%/skinny_loops.h \

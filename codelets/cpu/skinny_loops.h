@@ -8,8 +8,8 @@
 enum {
     ROWS = DDP__SKINNY_ROWS,
     BLOCK = 2 * LANES, /* of a row whose gradient is in registers */
-    PIECE = 512 /* of a row of weights, of which ROWS are in the first-level
-                   cache */
+    PIECE = 256 /* of a row of weights, of which ROWS are in the first-level
+                   cache while the next ones are fetched */
 };
 _Static_assert(DDP__SKINNY_STEP % BLOCK == 0, "pieces are whole blocks");
 
@@ -161,8 +161,8 @@ LOOP_INLINE void add_row_pairs(const struct ddp__skinny_product *p,
     size_t i = 0;
 
     for (; i + 2 <= t->n; i += 2) {
-        fetch_share(w + ROWS * p->in, p->in, len, i, t->n);
-        fetch_share(w + ROWS * p->in, p->in, len, i + 1, t->n);
+        if (t->n > 2)
+            fetch_share(w + ROWS * p->in, p->in, len, i / 2, t->n / 2);
         add_rows(w,
                  (const float *[]){dy + t->row[i] * p->out,
                                    dy + t->row[i + 1] * p->out},

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "amx_here.h"
+#include "skinny_blocks.h"
 #include "skinny_v16.h"
 
 #ifdef DDP__V16
@@ -12,7 +14,11 @@
 #define LOOP DDP__V16
 #define LOOP_INLINE DDP__V16_INLINE
 
-enum { LANES = 16, COUNT = 4 /* rows of x that are multiplied at a time */ };
+enum {
+    LANES = 16,
+    COUNT = 4, /* rows of x that are multiplied at a time */
+    FEW = 3
+};
 
 typedef float parts __attribute__((vector_size(LANES * sizeof(float))));
 
@@ -40,9 +46,21 @@ LOOP_INLINE void put_parts(float *to, parts v, bool stream)
 
 #include "skinny_loops.h"
 
+/* Where nobody has measured blocks, and for few rows, rows of weights are added
+ * in the order of memory. */
+static void add_gradient(const struct ddp__skinny_product *p,
+                         const struct ddp__skinny_tap *t, const float *w,
+                         const float *dy, size_t len, float *dx)
+{
+    if (t->n > FEW && ddp__amx_here())
+        ddp__skinny_blocks(p, t, w, dy, len, dx);
+    else
+        add_columns(p, t, w, dy, len, dx);
+}
+
 const struct ddp__skinny_loops ddp__skinny_v16 = {
     .multiply = multiply,
-    .add_columns = add_columns,
+    .add_columns = add_gradient,
     .put_columns = put_columns,
 };
 
