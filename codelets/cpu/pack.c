@@ -21,6 +21,13 @@
  * the next part instead, outside the lock; `begun` hands parts out, `done`
  * counts finished ones, and all wait for the last.  A part that failed leaves
  * its code in rc, and the copy becomes invalid for everyone.
+ *
+ * Why calm copies, made once and read once for many samples, have small pages
+ * at first: to clear a large one may take milliseconds, where a host takes free
+ * memory back from its virtual machine (docs/tuning.md), and workers that meet
+ * one at the same time all do so.  The kernel replaces small ones by large ones
+ * in a run of minutes.  Copies of training and of single samples are read too
+ * often for that: see plan.c.
  */
 #include "config.h"
 
@@ -36,6 +43,7 @@ void ddp__packs_init(struct ddp__packs *p)
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->made, NULL);
     p->head = NULL;
+    p->calm = false;
     p->shared = NULL;
     p->common = (struct ddp__pack){.valid = true};
 }
@@ -107,7 +115,7 @@ static struct ddp__pack *unused_pack(struct ddp__packs *p, size_t size)
     if (k->size < size) {
         free(k->data);
         k->size = 0;
-        if (!(k->data = ddp__large_alloc(size)))
+        if (!(k->data = ddp__large_alloc(size, p->calm)))
             return NULL;
         k->size = size;
     }
@@ -128,8 +136,11 @@ static int fill_parts(struct ddp__packs *p, struct ddp__pack *k,
         pthread_mutex_lock(&p->lock);
         if (rc < 0)
             k->rc = rc;
-        if (++k->done == how->parts)
-            pthread_cond_broadcast(&p->made);
+        if (++k->done < how->parts)
+            continue;
+        if (p->calm)
+            ddp__large_later(k->data, k->size);
+        pthread_cond_broadcast(&p->made);
     }
     while (k->done < how->parts)
         pthread_cond_wait(&p->made, &p->lock);

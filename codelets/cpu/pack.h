@@ -28,6 +28,7 @@ struct ddp__packs {
     pthread_mutex_t lock;
     pthread_cond_t made;
     struct ddp__pack *head; /* owned */
+    bool calm;              /* they need no large pages at first */
     /* A copy that other processes have, too; NULL: none.  Not owned. */
     struct ddp__shared_pack *shared;
     struct ddp__pack common; /* that one's data */

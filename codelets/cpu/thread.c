@@ -52,7 +52,18 @@ static struct scratch *scratch_new(void)
     return s;
 }
 
-void *ddp__large_alloc(size_t size)
+void ddp__large_later(void *p, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    if (size >= LARGE_PAGE)
+        madvise(p, size, MADV_HUGEPAGE); /* may be refused */
+#else
+    (void)p;
+    (void)size;
+#endif
+}
+
+void *ddp__large_alloc(size_t size, bool later)
 {
     size_t page = size < LARGE_PAGE ? 64 : LARGE_PAGE;
     size_t whole = (size + page - 1) / page * page;
@@ -60,10 +71,8 @@ void *ddp__large_alloc(size_t size)
 
     if (whole < size || !(p = aligned_alloc(page, whole ? whole : page)))
         return NULL;
-#ifdef MADV_HUGEPAGE
-    if (page == LARGE_PAGE)
-        madvise(p, whole, MADV_HUGEPAGE); /* may be refused */
-#endif
+    if (!later)
+        ddp__large_later(p, whole);
     return p;
 }
 
@@ -82,7 +91,7 @@ void *ddp__scratch(size_t size)
         size = ddp__scratch_size(size);
         if (size >= LARGE_PAGE && size < LARGE_SPACE)
             size = LARGE_SPACE;
-        if (!(mine->p = ddp__large_alloc(size)))
+        if (!(mine->p = ddp__large_alloc(size, false)))
             goto fail;
         mine->size = size;
     }

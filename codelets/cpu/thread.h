@@ -4,6 +4,7 @@
 #ifndef DDP_CPU_THREAD_H
 #define DDP_CPU_THREAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Memory of this thread, 64-byte aligned, good until it asks again (or ends);
@@ -22,7 +23,10 @@ static inline size_t ddp__align(size_t size)
 /* Free this thread's memory. */
 void ddp__scratch_free(void);
 
-/* Memory for free(), on large pages where it is large; NULL: none left. */
-void *ddp__large_alloc(size_t size);
+/* Memory for free(), on large pages where it is large; NULL: none left.  later:
+ * when the kernel comes to it, after ddp__large_later(), and small ones before.
+ */
+void *ddp__large_alloc(size_t size, bool later);
+void ddp__large_later(void *p, size_t size);
 
 #endif
