@@ -26,6 +26,7 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/pixel_layer.h \
     %D%/random.h \
     %D%/small_net.h \
+    %D%/sums.h \
     %D%/torch_part.c \
     %D%/torch_part.h \
     %D%/watch_layer.h

@@ -1,9 +1,5 @@
 /* test_dense.c - dense layers of many samples against sums in f64
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A sum of k products in f32, one after the other, each with a rounding of at
- * most 2^-24 of the sum so far, is off by some 2^-24 sqrt(k / 6) of its norm
- * if roundings are independent; twice that are allowed, and one rounding more.
  */
 #include "config.h"
 
@@ -22,7 +18,7 @@ int main(void)
 #include "cpu/dense_panel.h"
 #include "cpu/dense_wgrad.h"
 #include "cpu/skinny_lanes.h"
-#include "random.h"
+#include "sums.h"
 
 struct row {
     int n, c, o;
@@ -44,10 +40,6 @@ static const struct row rows[] = {
     {1000, 129, 1061, true, DDP_RELU},   /* several blocks of rows */
 };
 
-/* Values after a result that nobody may write, and what they are. */
-enum { GUARD = 64 };
-static const float SEAL = 1234.5f;
-
 struct layer {
     struct ddp__dnn_shape s;
     size_t n, c, o;
@@ -55,29 +47,6 @@ struct layer {
 };
 
 /* ---- numbers ------------------------------------------------------------ */
-
-/* With a guard. */
-static float *new_values(size_t count)
-{
-    float *p = random_floats(count + GUARD);
-
-    for (size_t i = count; i < count + GUARD; i++)
-        p[i] = SEAL;
-    return p;
-}
-
-static bool is_sealed(const float *p, size_t count)
-{
-    for (size_t i = count; i < count + GUARD; i++)
-        if (p[i] != SEAL)
-            return false;
-    return true;
-}
-
-static double most_error(size_t k)
-{
-    return 0x1p-23 * sqrt((double)k / 6 + 1);
-}
 
 /* Of errors and results. */
 struct norms {

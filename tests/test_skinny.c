@@ -1,10 +1,6 @@
 /* test_skinny.c - products with few rows against sums in f64, by the loops for
  * each length of vectors that this processor has
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A sum of k products in f32, one after the other, each with a rounding of at
- * most 2^-24 of the sum so far, is off by some 2^-24 sqrt(k / 6) of its norm
- * if roundings are independent; twice that are allowed, and one rounding more.
  */
 #include "config.h"
 
@@ -21,7 +17,7 @@ int main(void)
 #include "cpu/amx_here.h"
 #include "cpu/skinny.h"
 #include "cpu/skinny_lanes.h"
-#include "random.h"
+#include "sums.h"
 
 /* A layer whose taps see all rows, or some; 1 tap: a dense layer. */
 struct row {
@@ -43,10 +39,6 @@ static const struct row rows[] = {
     {64, 48, 33, 9, false},   /* as many */
     {6, 400, 240, 9, true},   /* past the caches */
 };
-
-/* Values after a result that nobody may write, and what they are. */
-enum { GUARD = 64 };
-static const float SEAL = 1234.5f;
 
 static int lanes;
 static bool blocks; /* of weights for data gradients, which AMX chooses */
@@ -74,29 +66,6 @@ struct layer {
 };
 
 /* ---- numbers ------------------------------------------------------------ */
-
-/* With a guard. */
-static float *new_values(size_t count)
-{
-    float *p = random_floats(count + GUARD);
-
-    for (size_t i = count; i < count + GUARD; i++)
-        p[i] = SEAL;
-    return p;
-}
-
-static bool is_sealed(const float *p, size_t count)
-{
-    for (size_t i = count; i < count + GUARD; i++)
-        if (p[i] != SEAL)
-            return false;
-    return true;
-}
-
-static double most_error(size_t k)
-{
-    return 0x1p-23 * sqrt((double)k / 6 + 1);
-}
 
 static double *new_sums(size_t count)
 {
