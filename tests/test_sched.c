@@ -644,6 +644,49 @@ static void test_slow_submission(int workers)
     ok(live, "%d workers: a lane begins before the next is submitted", workers);
 }
 
+/* One sub-batch, of a graph of its own.  If it is overtaken, its first tasks
+ * have ended before others are submitted. */
+static void submit_sub(int step, int lane, bool overtaken)
+{
+    enum { TASKS = 40, SHORT = 2 };
+    struct job *before = NULL;
+
+    for (int i = 0; i < TASKS; i++) {
+        struct job *j = add(DDP__SCHED_LANE, step, lane);
+
+        j->us = i < SHORT ? 100 : 1000;
+        j->tag.last = i == TASKS - 1;
+        j->tag.graph = 12;
+        j->tag.sub = j->tag.nth = lane;
+        j->tag.subs = j->tag.lanes = 2;
+        if (before)
+            after(j, before->done);
+        submit(j, true);
+        before = j;
+        if (overtaken && i < SHORT)
+            starpu_task_wait_for_all();
+    }
+}
+
+/* A worker that ends tasks sooner than they are submitted has not ended its
+ * sub-batch each time, nor is it faster than the other one. */
+static void test_overtaken_submission(void)
+{
+    enum { STEPS = 6 };
+    int shared = 0;
+
+    for (int step = 0; step < STEPS; step++) {
+        for (int lane = 0; lane < 2; lane++)
+            submit_sub(step, lane, step == 0 && lane == 0);
+        starpu_task_wait_for_all();
+        shared += step > 1 && slow_had(2, jobs / 2) == 1;
+        clear();
+    }
+    ok(shared >= STEPS - 3,
+       "%d of %d steps are shared after one that came slowly", shared,
+       STEPS - 2);
+}
+
 /* What waits while the only worker is busy comes out in order of rank. */
 static void test_order(void)
 {
@@ -953,6 +996,7 @@ int main(void)
         test_graphs();
         test_leaving();
         test_stall();
+        test_overtaken_submission();
         test_cap();
         test_sticky();
         test_neighbours();
@@ -962,7 +1006,7 @@ int main(void)
         test_random("2 workers, some tasks for one of them only", true);
         test_room();
     } else {
-        skip(32, "no two CPU workers here");
+        skip(33, "no two CPU workers here");
     }
     starpu_shutdown();
 

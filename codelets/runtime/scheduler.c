@@ -175,7 +175,9 @@ static struct starpu_task *pop_task(unsigned ctx)
     return t;
 }
 
-/* A task of a sub-batch is done. */
+/* A task of a sub-batch is done.  While more are submitted, slower than they
+ * run, there can be none left for a moment: how fast the worker is, only the
+ * whole sub-batch tells. */
 static void end_lane_task(struct ddp__sched *s, struct ddp__sched_sub *u,
                           struct ddp__sched_calls *c)
 {
@@ -184,7 +186,7 @@ static void end_lane_task(struct ddp__sched *s, struct ddp__sched_sub *u,
         ddp__rate_note(&s->claims, u->owner);
     if (u->pending > 0)
         return;
-    if (u->owner >= 0)
+    if (u->owner >= 0 && u->closed)
         ddp__rate_done(&s->claims, u);
     ddp__claims_free_done(&s->claims);
     ddp__sched_call_all(s, NULL, c); /* the owner has room for another one */
