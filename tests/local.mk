@@ -462,6 +462,7 @@ AM_TESTS_ENVIRONMENT = \
     DDP_MODULE_DIR='$(abs_builddir)/.libs'; export DDP_MODULE_DIR; \
     STARPU_SILENT=1; export STARPU_SILENT; \
     OMP_NUM_THREADS=1; export OMP_NUM_THREADS; \
+    OMP_WAIT_POLICY=PASSIVE; export OMP_WAIT_POLICY; \
     HWLOC_COMPONENTS=-pci; export HWLOC_COMPONENTS; \
     UBSAN_OPTIONS=print_stacktrace=1; export UBSAN_OPTIONS; \
     LSAN_OPTIONS='suppressions=$(abs_srcdir)/%D%/lsan.supp print_suppressions=0'; \
