@@ -15,6 +15,7 @@ DOC_PAGES = \
     %D%/install.md \
     %D%/library.md \
     %D%/nodes.md \
+    %D%/performance.md \
     %D%/predict.md \
     %D%/python.md \
     %D%/reproducibility.md \

@@ -85,7 +85,7 @@ none "and those of the tests" "$tmp/diff"
 {
     sed 's/\\-/-/g' "$builddir"/man/*.1
     ./configure --help
-    cat quickstart contrib/build-* contrib/bundle contrib/ddprun \
+    cat quickstart contrib/build-* contrib/bench-infer contrib/bundle contrib/ddprun \
         contrib/gpu-check contrib/cifar-race contrib/slurm/*
     grep -h -o -E '"[a-z][a-z-]+"' apps/predict/*.c | sed 's/"//g; s/^/--/'
     echo "--cflags --libs (pkg-config)  --logdir (tensorboard)

@@ -24,10 +24,10 @@
  *
  * Why calm copies, made once and read once for many samples, have small pages
  * at first: to clear a large one may take milliseconds, where a host takes free
- * memory back from its virtual machine (docs/tuning.md), and workers that meet
- * one at the same time all do so.  The kernel replaces small ones by large ones
- * in a run of minutes.  Copies of training and of single samples are read too
- * often for that: see plan.c.
+ * memory back from its virtual machine (docs/performance.md), and workers that
+ * meet one at the same time all do so.  The kernel replaces small ones by large
+ * ones in a run of minutes.  Copies of training and of single samples are read
+ * too often for that: see plan.c.
  */
 #include "config.h"
 
