@@ -298,7 +298,7 @@ late_wire = \
 %C%_test_ops_avx2_SOURCES = %D%/test_ops.c
 %C%_test_ops_avx2_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_AVX2
 %C%_test_ops_avx2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_lanes \
-    -Wl,--wrap=ddp__unit_v16
+    -Wl,--wrap=ddp__avx512_here -Wl,--wrap=ddp__avx512_bf16_here
 
 # The vectors of other processors, and a rank that describes its as another one.
 if HAVE_ONEDNN

@@ -13,10 +13,10 @@ int main(void)
     skip_all("built without oneDNN, or not for x86-64");
 }
 #else
-#include "cpu/amx_here.h"
 #include "cpu/dense.h"
 #include "cpu/dense_panel.h"
 #include "cpu/dense_wgrad.h"
+#include "cpu/isa.h"
 #include "cpu/skinny_lanes.h"
 #include "sums.h"
 

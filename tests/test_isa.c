@@ -1,8 +1,9 @@
-/* test_isa.c - oneDNN's limit of instructions holds for our AMX kernels
+/* test_isa.c - which instructions kernels use
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Both read the limit once, so each is set in a process of its own.  The flags
- * that Linux lists are the oracle of what the processor has.
+ * The flags that Linux lists are the oracle of what the processor has.
+ * oneDNN's limit of instructions holds for our AMX kernels: both read it once,
+ * so each is set in a process of its own.
  */
 #include "config.h"
 
@@ -17,7 +18,7 @@ int main(void)
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cpu/amx_here.h"
+#include "cpu/isa.h"
 #include "cpu/onednn_library.h"
 
 static bool is_listed(const char *flag)
@@ -58,9 +59,15 @@ static bool has_tiles(const char *limit)
 int main(void)
 {
     bool amx = is_listed("amx_tile") && is_listed("amx_bf16");
+    bool avx512 = is_listed("avx512f") && is_listed("avx512bw") &&
+                  is_listed("avx512dq") && is_listed("avx512vl");
 
-    if (amx && !__builtin_cpu_supports("avx512bw")) /* contrib/check-avx2 */
+    if (avx512 && !__builtin_cpu_supports("avx512f")) /* contrib/check-avx2 */
         skip_all("built as for a processor without AVX-512");
+    is_int(ddp__avx2_here(), is_listed("avx2"), "AVX2");
+    is_int(ddp__avx512_here(), avx512, "AVX-512");
+    is_int(ddp__avx512_bf16_here(), avx512 && is_listed("avx512_bf16"),
+           "AVX-512 with bf16");
     is_int(has_tiles(NULL), amx, "tiles if the processor has them");
     is_int(has_tiles("AVX512_CORE_AMX"), amx, "so if the limit has them");
     ok(!has_tiles("AVX512_CORE_BF16"), "none if it is AVX-512 with bf16");

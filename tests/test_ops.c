@@ -34,9 +34,9 @@ extern const struct ddp__device ddp__device_cpu;
 
 /* Instead of the library's. */
 #ifdef TEST_AVX2
+#include "cpu/isa.h"
 #include "cpu/onednn_library.h"
 #include "cpu/skinny_lanes.h"
-#include "cpu/unit_v16.h"
 
 static int lanes = 8; /* of vectors, at most */
 
@@ -51,10 +51,15 @@ int __wrap_ddp__skinny_lanes(void)
 #endif
 }
 
-bool __wrap_ddp__unit_v16(bool b);
-bool __wrap_ddp__unit_v16(bool b)
+bool __wrap_ddp__avx512_here(void);
+bool __wrap_ddp__avx512_here(void)
 {
-    (void)b;
+    return false;
+}
+
+bool __wrap_ddp__avx512_bf16_here(void);
+bool __wrap_ddp__avx512_bf16_here(void)
+{
     return false;
 }
 #endif

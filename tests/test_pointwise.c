@@ -17,8 +17,8 @@ int main(void)
     skip_all("built without oneDNN, or not for AVX-512");
 }
 #else
-#include "cpu/amx_here.h"
 #include "cpu/infer.h"
+#include "cpu/isa.h"
 #include "cpu/pixels.h"
 #include "pixel_layer.h"
 

@@ -14,7 +14,7 @@ int main(void)
     skip_all("built without oneDNN, or not for x86-64");
 }
 #else
-#include "cpu/amx_here.h"
+#include "cpu/isa.h"
 #include "cpu/skinny.h"
 #include "cpu/skinny_lanes.h"
 #include "sums.h"

@@ -18,7 +18,7 @@ int main(void)
     skip_all("built without oneDNN, or not for x86-64");
 }
 #else
-#include "cpu/amx_here.h"
+#include "cpu/isa.h"
 #include "cpu/store.h"
 #include "cpu/taps.h"
 #include "cpu/taps_wgrad.h"

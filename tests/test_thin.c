@@ -15,7 +15,7 @@ int main(void)
     skip_all("built without oneDNN, or not for x86-64");
 }
 #else
-#include "cpu/amx_here.h"
+#include "cpu/isa.h"
 #include "cpu/pixels.h"
 #include "cpu/thin.h"
 #include "pixel_layer.h"

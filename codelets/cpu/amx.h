@@ -9,7 +9,7 @@
 #ifndef DDP_AMX_H
 #define DDP_AMX_H
 
-#include "amx_here.h"
+#include "isa.h"
 #include "onednn.h"
 
 /* Whether this is worthwhile, here. */

@@ -11,7 +11,7 @@
 #include "store.h"
 #include "thread.h"
 #ifdef HAVE_ONEDNN
-#include "amx_here.h"
+#include "isa.h"
 #include "kept.h"
 #include "onednn_library.h"
 #include "plan.h"

@@ -16,8 +16,8 @@
  */
 #include "config.h"
 
-#include "amx_here.h"
 #include "bn_silu_v16.h"
+#include "isa.h"
 #include "store.h"
 #include "thread.h"
 #include "unit_v16.h"

@@ -33,12 +33,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
 #include "dense.h"
 #include "dense_panel.h"
 #include "dense_wgrad.h"
+#include "isa.h"
 #include "skinny_lanes.h"
 #include "thread.h"
 #include "wino.h"

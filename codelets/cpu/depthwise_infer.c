@@ -19,11 +19,11 @@
 #include <string.h>
 
 #include "act_v16.h"
-#include "amx_here.h"
 #include "base/team.h"
 #include "cpu.h"
 #include "depthwise_row.h"
 #include "infer.h"
+#include "isa.h"
 #include "store.h"
 
 #ifdef DDP__WINO
@@ -44,9 +44,7 @@ static bool fits(const struct ddp__dnn_shape *s)
            s->o == s->c && s->c % VECTOR == 0 && k->kh == k->kw &&
            (k->kw == 3 || k->kw == 5) && k->sh == k->sw &&
            (k->sw == 1 || k->sw == 2) && k->dh == 1 && k->dw == 1 &&
-           s->ow >= PIXELS && ddp__infer_has(k->act) &&
-           __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512dq");
+           s->ow >= PIXELS && ddp__infer_has(k->act) && ddp__avx512_here();
 }
 
 static size_t packed_size(const struct ddp__dnn_shape *s)

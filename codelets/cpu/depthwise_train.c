@@ -26,11 +26,11 @@
  */
 #include "config.h"
 
-#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
 #include "depthwise_train.h"
 #include "depthwise_v16.h"
+#include "isa.h"
 #include "plan.h"
 #include "store.h"
 #include "thread.h"

@@ -25,10 +25,10 @@
  */
 #include "config.h"
 
-#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
 #include "depthwise_wgrad.h"
+#include "isa.h"
 #include "thread.h"
 #include "v16.h"
 
@@ -236,10 +236,7 @@ bool ddp__depthwise_wgrad_fits(const struct ddp__dnn_shape *s)
 
     return !s->dense && k->groups == s->c && s->o == s->c && k->kh == SIDE &&
            k->kw == SIDE && k->sh == k->sw && k->dh == 1 && k->dw == 1 &&
-           k->top < SIDE && k->left < SIDE && !k->bias &&
-           __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl");
+           k->top < SIDE && k->left < SIDE && !k->bias && ddp__avx512_here();
 }
 
 int ddp__depthwise_wgrad_run(const struct ddp__task *t,

@@ -24,10 +24,10 @@
 #include "config.h"
 
 #include "act.h"
-#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
 #include "depthwise_wgrad_rows.h"
+#include "isa.h"
 #include "thread.h"
 #include "v16.h"
 

@@ -7,8 +7,6 @@ libddp_core_la_SOURCES += \
     %D%/act_units.c \
     %D%/act_units.h \
     %D%/act_v16.h \
-    %D%/amx_here.c \
-    %D%/amx_here.h \
     %D%/backend.c \
     %D%/backend.h \
     %D%/bn.c \
@@ -26,6 +24,8 @@ libddp_core_la_SOURCES += \
     %D%/cpu.h \
     %D%/dropout.c \
     %D%/input.c \
+    %D%/isa.c \
+    %D%/isa.h \
     %D%/join.c \
     %D%/loss.c \
     %D%/mask.c \
@@ -48,7 +48,6 @@ libddp_core_la_SOURCES += \
     %D%/store.h \
     %D%/thread.c \
     %D%/thread.h \
-    %D%/unit_v16.c \
     %D%/unit_v16.h \
     %D%/vmath.h
 

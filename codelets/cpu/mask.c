@@ -12,6 +12,7 @@
 #include "config.h"
 
 #include "bn.h"
+#include "isa.h"
 #include "mask.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -96,11 +97,6 @@ WIDE static void apply_vectors(const uint8_t *mask, const void *dy, float *dr,
     }
 }
 
-/* How many of len values are done in vectors. */
-static size_t in_vectors(size_t len)
-{
-    return __builtin_cpu_supports("avx512f") ? len & ~(size_t)15 : 0;
-}
 #else
 static void make_vectors(const float *y, uint8_t *mask, size_t len)
 {
@@ -112,13 +108,13 @@ static void apply_vectors(const uint8_t *mask, const void *dy, float *dr,
 {
     (void)mask, (void)dy, (void)dr, (void)len, (void)b;
 }
+#endif
 
+/* How many of len values are done in vectors. */
 static size_t in_vectors(size_t len)
 {
-    (void)len;
-    return 0;
+    return ddp__avx512_here() ? len & ~(size_t)15 : 0;
 }
-#endif
 
 /* ---- any length --------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "isa.h"
 #include "pixels.h"
 #include "wino.h"
 
@@ -16,17 +17,6 @@ enum {
 #include "turn16.h"
 #include "v16.h"
 #include "wino_v16.h"
-
-static bool has_instructions(void)
-{
-    return __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512dq");
-}
-#else
-static bool has_instructions(void)
-{
-    return false;
-}
 #endif
 
 bool ddp__pixels_fit(const struct ddp__dnn_shape *s)
@@ -35,7 +25,7 @@ bool ddp__pixels_fit(const struct ddp__dnn_shape *s)
 
     return !s->dense && s->type == DDP_F32 && k->kh == 1 && k->kw == 1 &&
            k->groups == 1 && k->top == 0 && k->left == 0 && k->bottom == 0 &&
-           k->right == 0 && has_instructions();
+           k->right == 0 && ddp__avx512_here();
 }
 
 size_t ddp__pixels_columns(const struct ddp__dnn_shape *s)

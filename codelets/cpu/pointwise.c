@@ -40,10 +40,10 @@
 #include <string.h>
 
 #include "act_v16.h"
-#include "amx_here.h"
 #include "base/team.h"
 #include "cpu.h"
 #include "infer.h"
+#include "isa.h"
 #include "patch.h"
 #include "pixels.h"
 #include "store.h"

@@ -12,8 +12,8 @@
  */
 #include "config.h"
 
-#include "amx_here.h"
 #include "bn.h"
+#include "isa.h"
 #include "scale_v16.h"
 #include "store.h"
 #include "thread.h"

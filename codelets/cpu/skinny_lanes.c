@@ -3,21 +3,10 @@
  */
 #include "config.h"
 
+#include "isa.h"
 #include "skinny_lanes.h"
-#include "skinny_v16.h"
-#include "skinny_v8.h"
 
 int ddp__skinny_lanes(void)
 {
-#ifdef DDP__V16
-    if (__builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl"))
-        return 16;
-#endif
-#ifdef DDP__SKINNY_V8
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return 8;
-#endif
-    return 0;
+    return ddp__avx512_here() ? 16 : ddp__avx2_here() ? 8 : 0;
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "amx_here.h"
+#include "isa.h"
 #include "skinny_blocks.h"
 #include "skinny_v16.h"
 

@@ -9,6 +9,7 @@
 #endif
 
 #include "cpu.h"
+#include "isa.h"
 #include "store.h"
 
 size_t ddp__stream_bytes = 3 << 20;
@@ -51,8 +52,8 @@ static void stream_f32(float *dst, const float *src, size_t len)
     lines = (len - head) & ~(size_t)15;
     at = head + lines;
     memcpy(dst, src, head * sizeof(*dst));
-    (__builtin_cpu_supports("avx512f") ? stream_vectors : stream_quarters)(
-        dst + head, src + head, lines);
+    (ddp__avx512_here() ? stream_vectors : stream_quarters)(dst + head,
+                                                            src + head, lines);
     memcpy(dst + at, src + at, (len - at) * sizeof(*dst));
 }
 #else
@@ -94,20 +95,6 @@ convert_bf16(uint16_t *dst, const float *src, size_t len, bool stream)
     }
     round_bf16(dst, src, len);
 }
-
-static bool can_convert(void)
-{
-    static int can; /* 0: not yet known, 1: no, 2: yes */
-    int is = __atomic_load_n(&can, __ATOMIC_RELAXED);
-
-    if (!is) {
-        is = 1 + (__builtin_cpu_supports("avx512bf16") &&
-                  __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512vl"));
-        __atomic_store_n(&can, is, __ATOMIC_RELAXED);
-    }
-    return is == 2;
-}
 #else
 static void convert_bf16(uint16_t *dst, const float *src, size_t len,
                          bool stream)
@@ -115,17 +102,12 @@ static void convert_bf16(uint16_t *dst, const float *src, size_t len,
     (void)stream;
     round_bf16(dst, src, len);
 }
-
-static bool can_convert(void)
-{
-    return false;
-}
 #endif
 
 void ddp__store_block(void *dst, const float *src, size_t len, bool b,
                       bool stream)
 {
-    if (b && can_convert())
+    if (b && ddp__avx512_bf16_here())
         convert_bf16(dst, src, len, stream);
     else if (b)
         round_bf16(dst, src, len);

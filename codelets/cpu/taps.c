@@ -33,9 +33,9 @@
 
 #include <math.h>
 
-#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
+#include "isa.h"
 #include "patch.h"
 #include "store.h"
 #include "taps.h"
@@ -89,9 +89,7 @@ bool ddp__taps_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
     struct ddp__taps_pairs p;
 
     if (!has_shape(s, pass) || ddp__patch_of(s).is_skinny ||
-        !__builtin_cpu_supports("avx512f") ||
-        !__builtin_cpu_supports("avx512bw") ||
-        !__builtin_cpu_supports("avx512vl"))
+        !ddp__avx512_here())
         return false;
     ddp__taps_list(s, pass, &p);
     return beats_winograd(s, p.count) && saves_products(s, pass, p.count);

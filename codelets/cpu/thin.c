@@ -30,9 +30,9 @@
  */
 #include "config.h"
 
-#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
+#include "isa.h"
 #include "patch.h"
 #include "pixels.h"
 #include "store.h"

@@ -8,9 +8,13 @@
 #define DDP_UNIT_V16_H
 
 #include "cpu.h"
+#include "isa.h"
 
 /* Whether the processor can, of bf16 or f32. */
-bool ddp__unit_v16(bool b);
+static inline bool ddp__unit_v16(bool b)
+{
+    return b ? ddp__avx512_bf16_here() : ddp__avx512_here();
+}
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>

@@ -21,9 +21,9 @@
  */
 #include "config.h"
 
-#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
+#include "isa.h"
 #include "thread.h"
 #include "wgrad.h"
 #include "wgrad_panel.h"
@@ -39,11 +39,8 @@ bool ddp__wgrad_fits(const struct ddp__dnn_shape *s)
 
     return k->groups == 1 && s->c >= LEAST && s->o >= LEAST &&
            (k->kh * k->kw == 1 || k->sh > 1 || k->sw > 1) &&
-           __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") &&
-           (s->type == DDP_F32 ||
-            (!ddp__amx_here() && __builtin_cpu_supports("avx512bf16")));
+           (s->type == DDP_F32 ? ddp__avx512_here()
+                               : ddp__avx512_bf16_here() && !ddp__amx_here());
 }
 
 /* ---- pixels ------------------------------------------------------------- */

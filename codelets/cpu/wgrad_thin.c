@@ -31,9 +31,9 @@
 #include "config.h"
 
 #include "act.h"
-#include "amx_here.h"
 #include "base/error.h"
 #include "cpu.h"
+#include "isa.h"
 #include "thin_tile.h"
 #include "thread.h"
 #include "wgrad_thin.h"

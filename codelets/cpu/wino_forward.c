@@ -27,8 +27,8 @@
 
 #include <stdint.h>
 
-#include "amx_here.h"
 #include "base/team.h"
+#include "isa.h"
 #include "store.h"
 #include "thread.h"
 #include "wino_forward.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amx_here.h"
+#include "isa.h"
 #include "wino_kind.h"
 #include "wino_line.h"
 #include "wino_square.h"
@@ -102,8 +102,7 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s)
            s->c % DDP__WINO_VECTOR == 0 && s->o % DDP__WINO_VECTOR == 0 &&
            ddp__wino_has(k->act) && k->top < k->kh && k->left < k->kw &&
            k->bottom < k->kh && k->right < k->kw && !ddp__wino_off() &&
-           __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512dq") &&
+           ddp__avx512_here() &&
            (s->type == DDP_F32 || __builtin_cpu_supports("avx512vnni"));
 }
 

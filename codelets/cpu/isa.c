@@ -1,12 +1,57 @@
-/* amx_here.c - whether there are AMX tiles
+/* isa.c - which instructions the processor has
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Kernels without oneDNN ask, too: this is in every build.
  */
 #include "config.h"
 
-#include "amx_here.h"
+#include "isa.h"
 #ifdef HAVE_ONEDNN
 #include "onednn_library.h"
 #endif
+
+/* ---- vectors ------------------------------------------------------------ */
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+bool ddp__avx2_here(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+bool ddp__avx512_here(void)
+{
+    return __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+
+bool ddp__avx512_bf16_here(void)
+{
+    return ddp__avx512_here() && __builtin_cpu_supports("avx512bf16");
+}
+
+#else
+
+bool ddp__avx2_here(void)
+{
+    return false;
+}
+
+bool ddp__avx512_here(void)
+{
+    return false;
+}
+
+bool ddp__avx512_bf16_here(void)
+{
+    return false;
+}
+
+#endif
+
+/* ---- tiles -------------------------------------------------------------- */
 
 #ifdef DDP__AMX
 #include <cpuid.h>
@@ -32,8 +77,7 @@ static bool ask_for_tiles(void)
     unsigned a, b, c, d;
 
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d >> 22 & 1) ||
-        !(d >> 24 & 1) || !__builtin_cpu_supports("avx512bw") ||
-        !__builtin_cpu_supports("avx512vl"))
+        !(d >> 24 & 1) || !ddp__avx512_here())
         return false;
     return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
