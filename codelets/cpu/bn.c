@@ -3,9 +3,6 @@
  *
  *     y = act((x - mean) a + shift + r),  a = scale / sqrt(var + eps)
  *
- * Statistics take one pass over x: sums of d = x - s and of d d, where s is
- * the mean of a few rows, in f32 over blocks of rows and f64 over blocks.
- *
  * To convolve image by image and take the sums of each while it is in a cache
  * gains little.  Milliseconds of processor time of all convolutions and norms,
  * forward, one Zen 5 core under load: at once, image by image, and each layer
@@ -42,232 +39,17 @@
 #include "backend.h"
 #include "bn.h"
 #include "bn_line_v16.h"
+#include "bn_loops.h"
 #include "bn_silu_v16.h"
-#include "bn_sum_v16.h"
+#include "bn_stat.h"
 #include "mask.h"
 #include "store.h"
 #include "thread.h"
 #include "unit_v16.h"
-#include "vmath.h"
-
-/* ---- statistics --------------------------------------------------------- */
-
-/* s1 = sum of x - s, s2 = sum of its squares, over rows of `len` values that
- * are `width` apart. */
-DDP__INLINE void sums(const void *restrict x, const float *restrict s,
-                      size_t rows, size_t width, size_t len, float *restrict s1,
-                      float *restrict s2, bool b)
-{
-    size_t r = 0;
-
-    for (size_t i = 0; i < len; i++)
-        s1[i] = s2[i] = 0;
-    for (; r + 4 <= rows; r += 4) {
-        const void *x0 = ddp__at(x, r * width, b), *x1 = ddp__at(x0, width, b);
-        const void *x2 = ddp__at(x1, width, b), *x3 = ddp__at(x2, width, b);
-
-        ddp__fetch(x3, width, 4 * width, b);
-        for (size_t i = 0; i < len; i++) {
-            float d0 = ddp__load(x0, i, b) - s[i];
-            float d1 = ddp__load(x1, i, b) - s[i];
-            float d2 = ddp__load(x2, i, b) - s[i];
-            float d3 = ddp__load(x3, i, b) - s[i];
-
-            s1[i] += (d0 + d1) + (d2 + d3);
-            s2[i] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3);
-        }
-    }
-    for (; r < rows; r++)
-        for (size_t i = 0; i < len; i++) {
-            float d = ddp__load(x, r * width + i, b) - s[i];
-
-            s1[i] += d;
-            s2[i] += d * d;
-        }
-}
-
-DDP__CLONES static void sums_f32(const void *x, const float *s, size_t rows,
-                                 size_t width, size_t len, float *s1, float *s2)
-{
-    sums(x, s, rows, width, len, s1, s2, false);
-}
-
-DDP__CLONES static void sums_bf16(const void *x, const float *s, size_t rows,
-                                  size_t width, size_t len, float *s1,
-                                  float *s2)
-{
-    sums(x, s, rows, width, len, s1, s2, true);
-}
-
-DDP__CLONES void ddp__bn_add(double *restrict sum, const float *restrict s,
-                             size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        sum[i] += s[i];
-}
-
-/* The mean of up to 8 pixels far apart. */
-static void guess_means(const void *x, size_t m, size_t c, float *s, bool b)
-{
-    size_t count = m < 8 ? m : 8;
-
-    memset(s, 0, c * sizeof(*s));
-    for (size_t k = 0; k < count; k++)
-        for (size_t i = 0; i < c; i++)
-            s[i] += ddp__load(x, k * m / count * c + i, b);
-    for (size_t i = 0; i < c; i++)
-        s[i] /= (float)count;
-}
-
-/* Values of a channel. */
-static size_t values(const struct ddp__rows *r)
-{
-    return r->rows * r->fold + r->tail / r->c;
-}
-
-/* Add a block's sums of d, and after a row's width those of d d, to sum. */
-static void add_block(const struct ddp__bn_part *k, const float *s, double *sum,
-                      bool b)
-{
-    if (ddp__unit_v16(b)) {
-        ddp__bn_sum_v16(&(struct ddp__bn_params){.mean = s}, k, sum,
-                        DDP__FROM_X, b, false);
-        return;
-    }
-    (b ? sums_bf16 : sums_f32)(k->x, s, k->rows, k->width, k->len, k->s1,
-                               k->s2);
-    ddp__bn_add(sum, k->s1, k->len);
-    ddp__bn_add(sum + k->width, k->s2, k->len);
-}
-
-/* Of every channel: s, and in sum the sums of d and of d d.  tmp: 3 width
- * floats, the first of which become s; sum: 2 width doubles. */
-static void sum_channels(const void *x, const struct ddp__rows *r, float *tmp,
-                         double *sum)
-{
-    size_t w = r->width;
-    struct ddp__bn_part k = {.s1 = tmp + w, .s2 = tmp + 2 * w, .width = w};
-
-    guess_means(x, values(r), r->c, tmp, r->b);
-    ddp__bn_repeat(r, tmp, w);
-    memset(sum, 0, 2 * w * sizeof(*sum));
-    for (size_t at = 0; at < r->rows + (r->tail > 0); at += k.rows) {
-        k.rows = r->rows - at < DDP__BN_BLOCK ? r->rows - at : DDP__BN_BLOCK;
-        k.len = w;
-        if (k.rows == 0) { /* the last, shorter row */
-            k.rows = 1;
-            k.len = r->tail;
-        }
-        k.x = ddp__at(x, at * w, r->b);
-        add_block(&k, tmp, sum, r->b);
-    }
-    ddp__bn_gather(r, sum);
-    ddp__bn_gather(r, sum + w);
-}
-
-/* Mean and biased variance of every channel. */
-static void measure_channels(const void *x, const struct ddp__rows *r,
-                             float *tmp, double *sum, float *mean, float *var)
-{
-    double m = (double)values(r), *sum2 = sum + r->width;
-
-    sum_channels(x, r, tmp, sum);
-    for (size_t i = 0; i < r->c; i++) {
-        double d = sum[i] / m, v = sum2[i] / m - d * d;
-
-        mean[i] = (float)(tmp[i] + d);
-        var[i] = (float)(v > 0 || v != v ? v : 0);
-    }
-}
 
 /* ---- normalisation ------------------------------------------------------ */
 
-/* Rows of x, of y and, unless NULL, of the residual; len of their width values
- * are used. */
-struct block {
-    const void *x, *res;
-    float *y;
-    size_t rows, width, len;
-};
-
-/* x, res and y are parameters, although k has them, to be restrict. */
-DDP__INLINE void normalise(const struct ddp__bn_params *p,
-                           const struct block *k, const void *restrict x,
-                           const void *restrict res, float *restrict y,
-                           enum ddp_act act, bool residual, bool b)
-{
-    const float *restrict mean = p->mean, *restrict a = p->a;
-    const float *restrict shift = p->shift;
-    size_t rows = k->rows, width = k->width, len = k->len;
-
-    for (size_t r = 0; r < rows; r++) {
-        ddp__fetch(x, (r - rows) * width, len, b);
-        if (residual)
-            ddp__fetch(res, (r - rows) * width, len, b);
-        for (size_t i = 0; i < len; i++) {
-            float v =
-                (ddp__load(x, r * width + i, b) - mean[i]) * a[i] + shift[i];
-
-            if (residual)
-                v += ddp__load(res, r * width + i, b);
-            y[r * width + i] = ddp__act(v, act);
-        }
-    }
-}
-
-/* ---- one instance of the loop for each activation, residual and type ---- */
-
-/* The activations that may be fused.  `residual` and `b` are constants here. */
-DDP__INLINE void normalise_act(const struct ddp__bn_params *p,
-                               const struct block *k, enum ddp_act act,
-                               bool residual, bool b)
-{
-    switch (act) {
-    case DDP_IDENTITY:
-        normalise(p, k, k->x, k->res, k->y, DDP_IDENTITY, residual, b);
-        break;
-    case DDP_RELU:
-        normalise(p, k, k->x, k->res, k->y, DDP_RELU, residual, b);
-        break;
-    case DDP_RELU6:
-        normalise(p, k, k->x, k->res, k->y, DDP_RELU6, residual, b);
-        break;
-    case DDP_SIGMOID:
-        normalise(p, k, k->x, k->res, k->y, DDP_SIGMOID, residual, b);
-        break;
-    case DDP_TANH:
-        normalise(p, k, k->x, k->res, k->y, DDP_TANH, residual, b);
-        break;
-    case DDP_SILU:
-        normalise(p, k, k->x, k->res, k->y, DDP_SILU, residual, b);
-        break;
-    case DDP_HARDSWISH:
-        normalise(p, k, k->x, k->res, k->y, DDP_HARDSWISH, residual, b);
-        break;
-    default: /* not fused */
-        break;
-    }
-}
-
-DDP__CLONES static void normalise_f32(const struct ddp__bn_params *p,
-                                      const struct block *k, enum ddp_act act)
-{
-    if (k->res)
-        normalise_act(p, k, act, true, false);
-    else
-        normalise_act(p, k, act, false, false);
-}
-
-DDP__CLONES static void normalise_bf16(const struct ddp__bn_params *p,
-                                       const struct block *k, enum ddp_act act)
-{
-    if (k->res)
-        normalise_act(p, k, act, true, true);
-    else
-        normalise_act(p, k, act, false, true);
-}
-
-/* From the end to the beginning: what measure_channels() read last may still be
+/* From the end to the beginning: what the statistics read last may still be
  * in a cache.  buf: a block of results. */
 static void normalise_blocks(const struct ddp__task *t,
                              const struct ddp__rows *r,
@@ -275,7 +57,7 @@ static void normalise_blocks(const struct ddp__task *t,
                              float *buf)
 {
     size_t w = r->width, blocks = ddp__bn_blocks(r), len;
-    struct block k = {.width = w};
+    struct ddp__bn_piece k = {.width = w};
 
     while (blocks-- > 0) {
         size_t at = ddp__bn_block(r, blocks, &k.rows, &k.len) * w;
@@ -284,10 +66,7 @@ static void normalise_blocks(const struct ddp__task *t,
         k.x = ddp__at(t->data[DDP__BN_FWD_X], at, r->b);
         k.res = res ? ddp__at(res, at, r->b) : NULL;
         k.y = r->direct ? y : buf;
-        if (r->b)
-            normalise_bf16(p, &k, t->call->bn.act);
-        else
-            normalise_f32(p, &k, t->call->bn.act);
+        ddp__bn_normalise(p, &k, t->call->bn.act, r->b);
         len = k.len + (k.rows - 1) * w;
         if (t->call->bn.mask)
             ddp__mask_make(k.y, (uint8_t *)t->data[DDP__BN_FWD_MASK] + at / 8,
@@ -368,8 +147,8 @@ static int run_bn(const struct ddp__task *t, float *stat, const void *res,
     if (!scratch)
         return DDP_ENOMEM;
     if (pass == MEASURE)
-        measure_channels(t->data[DDP__BN_FWD_X], &r, par,
-                         (double *)(void *)(scratch + tmp), stat, stat + c);
+        ddp__bn_stat_measure(t->data[DDP__BN_FWD_X], &r, par,
+                             (double *)(void *)(scratch + tmp), stat, stat + c);
     for (size_t i = 0; i < c; i++) {
         par[i] = pass == SCALE ? 0 : stat[i];
         par[w + i] = factor(t->call, scale[i], &stat[c + i], pass == MEASURE);
@@ -417,12 +196,13 @@ int ddp__cpu_bn_sum(const struct ddp__task *t)
     size_t tmp = ddp__align(3 * r.width * sizeof(float));
     char *scratch = ddp__scratch(tmp + 2 * r.width * sizeof(double));
     float *s = (float *)(void *)scratch;
-    double *d = (double *)(void *)(scratch + tmp), m = (double)values(&r);
+    double *d = (double *)(void *)(scratch + tmp),
+           m = (double)ddp__bn_values(&r);
     double *sum = t->data[DDP__BN_SUM_SUM];
 
     if (!scratch)
         return DDP_ENOMEM;
-    sum_channels(t->data[DDP__BN_SUM_X], &r, s, d);
+    ddp__bn_stat_sums(t->data[DDP__BN_SUM_X], &r, s, d);
     for (size_t i = 0; i < r.c; i++) {
         double shift = (double)s[i], d1 = d[i], d2 = d[r.width + i];
 

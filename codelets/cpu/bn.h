@@ -44,6 +44,12 @@ static inline struct ddp__rows ddp__bn_rows(const struct ddp__task *t, int i)
     return r;
 }
 
+/* Values of a channel. */
+static inline size_t ddp__bn_values(const struct ddp__rows *r)
+{
+    return r->rows * r->fold + r->tail / r->c;
+}
+
 /* Blocks of results: the last one is the shorter row, where there is one. */
 static inline size_t ddp__bn_blocks(const struct ddp__rows *r)
 {
@@ -86,9 +92,6 @@ static inline void ddp__bn_gather(const struct ddp__rows *r, double *p)
     for (size_t i = r->c; i < r->width; i++)
         p[i % r->c] += p[i];
 }
-
-/* sum += s, the sums of a block of rows. */
-void ddp__bn_add(double *sum, const float *s, size_t len);
 
 /* An element of sums that are written, or added to. */
 static inline void ddp__bn_collect(const struct ddp__task *t, double *sum,

@@ -23,6 +23,7 @@
 #include "bn_bwd_loops.h"
 #include "bn_line_v16.h"
 #include "bn_silu_v16.h"
+#include "bn_stat.h"
 #include "bn_sum_v16.h"
 #include "mask.h"
 #include "store.h"

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Results are stored past the caches while others are computed, and what is
- * read is fetched at a constant distance: the loops of bn.c and bn_bwd_loops.c
- * fetch and store a block at once.  Milliseconds of processor time of all norms
- * of a step with two workers, under load, on an Intel Xeon with AMX, by those
- * loops and by this file and bn_sum_v16.c:
+ * read is fetched at a constant distance: the loops of bn_loops.c and
+ * bn_bwd_loops.c fetch and store a block at once.  Milliseconds of processor
+ * time of all norms of a step with two workers, under load, on an Intel Xeon
+ * with AMX, by those loops and by this file and bn_sum_v16.c:
  *
  *     MobileNetV2, 2 x 16 images           456  399
  *     EfficientNet-B0, 2 x 16 images       569  428

@@ -17,6 +17,7 @@
 #include "config.h"
 
 #include "bn_silu_v16.h"
+#include "bn_stat.h"
 #include "isa.h"
 #include "store.h"
 #include "thread.h"

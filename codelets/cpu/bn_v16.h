@@ -1,8 +1,8 @@
 /* bn_v16.h - values of batch normalisation in vectors of AVX-512
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Results have the bits of the loops in bn.c and bn_bwd_loops.c, which run on
- * other processors.
+ * Results have the bits of the loops in bn_loops.c and bn_bwd_loops.c, which
+ * run on other processors.
  */
 #ifndef DDP_BN_V16_H
 #define DDP_BN_V16_H

@@ -11,7 +11,7 @@
  */
 #include "config.h"
 
-#include "bn.h"
+#include "cpu.h"
 #include "isa.h"
 #include "mask.h"
 

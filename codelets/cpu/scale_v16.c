@@ -12,7 +12,7 @@
  */
 #include "config.h"
 
-#include "bn.h"
+#include "bn_stat.h"
 #include "isa.h"
 #include "scale_v16.h"
 #include "store.h"
