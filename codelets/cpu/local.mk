@@ -40,9 +40,11 @@ libddp_core_la_SOURCES += \
     %D%/pool_bwd.c \
     %D%/pool_bwd_v16.c \
     %D%/pool_bwd_v16.h \
+    %D%/pool_max_v16.c \
+    %D%/pool_max_v16.h \
+    %D%/pool_mean_v16.c \
+    %D%/pool_mean_v16.h \
     %D%/pool_unit.h \
-    %D%/pool_v16.c \
-    %D%/pool_v16.h \
     %D%/rules.c \
     %D%/rules.h \
     %D%/rules_layerwise.c \

@@ -4,14 +4,17 @@
  * All loops are over a block of channels innermost.
  *
  * For processors without AVX-512, positions beyond a byte, and as the
- * definition of the bits of pool_v16.c, which has oneDNN's figures.
+ * definition of the bits of pool_max_v16.c and pool_mean_v16.c, which have
+ * oneDNN's figures.
  */
 #include "config.h"
 
 #include <math.h>
 
 #include "backend.h"
-#include "pool_v16.h"
+#include "pool_max_v16.h"
+#include "pool_mean_v16.h"
+#include "unit_v16.h"
 
 DDP__POOL_REGISTERS
 

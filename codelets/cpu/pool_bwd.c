@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A pixel adds up what the windows over it have for it, so that it is written
- * once.  pool_v16.c has oneDNN's figures.
+ * once.  pool_max_v16.c and pool_mean_v16.c have oneDNN's figures.
  */
 #include "config.h"
 
 #include "backend.h"
 #include "pool_bwd_v16.h"
-#include "pool_v16.h"
 #include "store.h"
 #include "thread.h"
+#include "unit_v16.h"
 
 DDP__POOL_REGISTERS
 

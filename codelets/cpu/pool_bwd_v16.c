@@ -1,7 +1,7 @@
-/* pool_bwd_v16.c - gradients of pool_v16.c's layers, to the bits of pool_bwd.c
+/* pool_bwd_v16.c - gradients of pooling by AVX-512, to the bits of pool_bwd.c
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * pool_v16.c has oneDNN's figures.
+ * pool_max_v16.c and pool_mean_v16.c have oneDNN's figures.
  */
 #include "config.h"
 
