@@ -106,10 +106,14 @@ libddp_core_la_SOURCES += \
     %D%/onednn_library.h \
     %D%/onednn_blocks.c \
     %D%/onednn_blocks.h \
+    %D%/onednn_md.c \
+    %D%/onednn_md.h \
     %D%/onednn_pd.c \
     %D%/onednn_pd.h \
     %D%/onednn_room.c \
     %D%/onednn_room.h \
+    %D%/onednn_wrong.c \
+    %D%/onednn_wrong.h \
     %D%/pack.c \
     %D%/pack.h \
     %D%/packed.c \

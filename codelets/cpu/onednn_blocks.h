@@ -4,7 +4,7 @@
 #ifndef DDP_ONEDNN_BLOCKS_H
 #define DDP_ONEDNN_BLOCKS_H
 
-#include "onednn_pd.h"
+#include "onednn_md.h"
 
 /* Blocks of `block` outputs, of each all taps, of each `words` of inputs, in
  * groups of `group`: word by word, each of all outputs of the block.  A word is

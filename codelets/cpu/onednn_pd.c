@@ -1,131 +1,14 @@
-/* onednn_pd.c - oneDNN's descriptors, the part where 2.6 and 3.x differ
+/* onednn_pd.c - oneDNN's descriptors of primitives and their attributes
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Most of what 2.6 and 3.x have in different ways is here.
  */
 #include "config.h"
 
-#include <string.h>
-
 #include "onednn_pd.h"
+#include "onednn_wrong.h"
 
-/* Descriptors of a problem, while its primitive is made. */
-struct mds {
-    dnnl_engine_t engine;
-    md_t x, y, w, bias, plain;
-    bool has[5];
-};
-
-/* ---- descriptors -------------------------------------------------------- */
-
-dnnl_status_t ddp__md_tag(md_t *md, int ndims, const dnnl_dims_t dims,
-                          dnnl_data_type_t type, dnnl_format_tag_t tag)
-{
-#if V3
-    return dnnl_memory_desc_create_with_tag(md, ndims, dims, type, tag);
-#else
-    return dnnl_memory_desc_init_by_tag(md, ndims, dims, type, tag);
-#endif
-}
-
-static dnnl_status_t md_strides(md_t *md, int ndims, const dnnl_dims_t dims,
-                                dnnl_data_type_t type,
-                                const dnnl_dims_t strides)
-{
-#if V3
-    return dnnl_memory_desc_create_with_strides(md, ndims, dims, type, strides);
-#else
-    return dnnl_memory_desc_init_by_strides(md, ndims, dims, type, strides);
-#endif
-}
-
-void ddp__md_free(md_t *md)
-{
-#if V3
-    dnnl_memory_desc_destroy(*md);
-#else
-    (void)md;
-#endif
-}
-
-static void mds_free(struct mds *m)
-{
-    md_t *all[] = {&m->x, &m->y, &m->w, &m->bias, &m->plain};
-
-    for (int i = 0; i < 5; i++)
-        if (m->has[i])
-            ddp__md_free(all[i]);
-    memset(m, 0, sizeof(*m));
-}
-
-/* Dimensions and plain strides of the weights: (o, c, kh, kw) or
- * (g, o / g, c / g, kh, kw), in oneDNN's order of dimensions. */
-static int weight_dims(const struct ddp__dnn_shape *s, bool transposed,
-                       dnnl_dims_t dims, dnnl_dims_t strides)
-{
-    const struct ddp__conv *k = &s->conv;
-    int g = s->dense ? 1 : k->groups, at = 0;
-    int64_t c = s->c / g, o = s->o / g, kh = s->dense ? 1 : k->kh,
-            kw = s->dense ? 1 : k->kw;
-    int64_t step_o = kh * kw * c, step_c = 1, pixel = c;
-
-    if (transposed) {
-        step_o = 1;
-        step_c = kh * kw * o;
-        pixel = o;
-    }
-    if (g > 1) {
-        dims[at] = g;
-        strides[at++] = o * kh * kw * c;
-    }
-    dims[at] = o;
-    strides[at++] = step_o;
-    dims[at] = c;
-    strides[at++] = step_c;
-    if (s->dense)
-        return at;
-    dims[at] = kh;
-    strides[at++] = kw * pixel;
-    dims[at] = kw;
-    strides[at++] = pixel;
-    return at;
-}
-
-/* has[] records each descriptor as it is made, so that mds_free() can be called
- * wherever this stopped. */
-static dnnl_status_t mds_new(struct mds *m, dnnl_engine_t engine,
-                             const struct ddp__dnn_shape *s,
-                             enum ddp__dnn_pass pass, bool transposed)
-{
-    dnnl_data_type_t type = s->type == DDP_BF16 ? dnnl_bf16 : dnnl_f32;
-    dnnl_dims_t x = {s->n, s->c, s->h, s->w}, y = {s->n, s->o, s->oh, s->ow};
-    dnnl_dims_t o = {s->o}, dims = {0}, strides = {0};
-    int ndims = s->dense ? 2 : 4;
-    int wdims = weight_dims(s, transposed, dims, strides);
-    dnnl_format_tag_t tag = s->dense ? dnnl_nc : dnnl_nhwc;
-    dnnl_status_t st;
-
-    memset(m, 0, sizeof(*m));
-    m->engine = engine;
-    if ((st = ddp__md_tag(&m->x, ndims, x, type, tag)))
-        return st;
-    m->has[0] = true;
-    if ((st = ddp__md_tag(&m->y, ndims, y, type, tag)))
-        return st;
-    m->has[1] = true;
-    if ((st = ddp__md_tag(&m->w, wdims, dims,
-                          pass == DDP__BWD_W ? dnnl_f32 : type,
-                          dnnl_format_tag_any)))
-        return st;
-    m->has[2] = true;
-    if ((st = ddp__md_tag(&m->bias, 1, o, dnnl_f32, dnnl_x)))
-        return st;
-    m->has[3] = true;
-    if ((st = md_strides(&m->plain, wdims, dims, dnnl_f32, strides)))
-        return st;
-    m->has[4] = true;
-    return dnnl_success;
-}
-
-/* ---- primitive descriptors ---------------------------------------------- */
+/* ---- attributes --------------------------------------------------------- */
 
 static dnnl_status_t append_act(dnnl_post_ops_t ops, enum ddp_act act)
 {
@@ -189,54 +72,14 @@ dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, bool sum,
     return st;
 }
 
-/* Whether strides leave pixels out: between taps, or the last ones. */
-static bool leaves_out(int in, int out, int kernel, int stride, int pad)
-{
-    return stride > kernel ||
-           (kernel > 1 && (out - 1) * stride + kernel < in + pad);
-}
-
-static bool leaves_out_any(const struct ddp__dnn_shape *s)
-{
-    const struct ddp__conv *k = &s->conv;
-
-    return leaves_out(s->h, s->oh, k->kh, k->sh, k->top) ||
-           leaves_out(s->w, s->ow, k->kw, k->sw, k->left);
-}
-
-bool ddp__dnn_is_wrong(const struct ddp__dnn_shape *s)
-{
-    const struct ddp__conv *k = &s->conv;
-
-    return !s->dense && (k->sh > 1 || k->sw > 1) &&
-           (s->w < k->kw ||
-            (s->ow == 1 && k->kh * k->kw > 1 && leaves_out_any(s)));
-}
-
-/* What not to use: 3.7's strided kernel, 400 times too slow for the data
- * gradient of depthwise bf16; and those on AMX that were seen to be wrong with
- * strides, where pixels are left out or outputs have a single column. */
-static bool is_denied(const_dnnl_primitive_desc_t pd,
-                      const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
-{
-    const struct ddp__conv *k = &s->conv;
-    const char *name = "";
-
-    if (s->dense || (k->sh == 1 && k->sw == 1) ||
-        dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name))
-        return false;
-    if (s->type == DDP_BF16 && pass == DDP__BWD_X && k->groups == s->c)
-        return strstr(name, "brgconv_strided");
-    return k->kh * k->kw > 1 && (s->ow == 1 || leaves_out_any(s)) &&
-           strstr(name, "amx");
-}
+/* ---- primitive descriptors ---------------------------------------------- */
 
 #if V3
 static dnnl_status_t skip_denied(dnnl_primitive_desc_t pd,
                                  const struct ddp__dnn_shape *s,
                                  enum ddp__dnn_pass pass)
 {
-    while (is_denied(pd, s, pass))
+    while (ddp__dnn_is_denied(pd, s, pass))
         if (dnnl_primitive_desc_next_impl(pd))
             return dnnl_unimplemented;
     return dnnl_success;
@@ -255,7 +98,7 @@ choose_implementation(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t op,
     if ((st = dnnl_primitive_desc_iterator_create(&it, op, attr, engine, hint)))
         return st;
     while ((*pd = dnnl_primitive_desc_iterator_fetch(it)) &&
-           is_denied(*pd, s, pass)) {
+           ddp__dnn_is_denied(*pd, s, pass)) {
         dnnl_primitive_desc_destroy(*pd);
         *pd = NULL;
         if (dnnl_primitive_desc_iterator_next(it))
@@ -269,7 +112,7 @@ choose_implementation(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t op,
 /* Versions 2 and 3 differ in whether an operation descriptor comes first: both
  * are written out, pass by pass, to be compared with oneDNN's manual. */
 static dnnl_status_t dense_pd(dnnl_primitive_desc_t *pd,
-                              enum ddp__dnn_pass pass, const struct mds *m,
+                              enum ddp__dnn_pass pass, const struct ddp__mds *m,
                               bool bias, dnnl_primitive_desc_t hint,
                               dnnl_primitive_attr_t attr)
 {
@@ -304,7 +147,7 @@ static dnnl_status_t dense_pd(dnnl_primitive_desc_t *pd,
 /* As dense_pd().  Version 2 has choose_implementation() skip what is denied;
  * with version 3 pd_new() does that for every operation. */
 static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd, enum ddp__dnn_pass pass,
-                             const struct mds *m,
+                             const struct ddp__mds *m,
                              const struct ddp__dnn_shape *s, bool bias,
                              dnnl_primitive_desc_t hint,
                              dnnl_primitive_attr_t attr)
@@ -348,7 +191,7 @@ static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd, enum ddp__dnn_pass pass,
 
 static dnnl_status_t pass_pd(dnnl_primitive_desc_t *pd,
                              const struct ddp__dnn_shape *s,
-                             enum ddp__dnn_pass pass, const struct mds *m,
+                             enum ddp__dnn_pass pass, const struct ddp__mds *m,
                              dnnl_primitive_desc_t hint,
                              dnnl_primitive_attr_t attr)
 {
@@ -363,20 +206,20 @@ static dnnl_status_t pass_pd(dnnl_primitive_desc_t *pd,
  * descriptors of its own, which leave the layouts open as m does. */
 static dnnl_status_t pd_new(dnnl_primitive_desc_t *pd,
                             const struct ddp__dnn_shape *s,
-                            enum ddp__dnn_pass pass, const struct mds *m)
+                            enum ddp__dnn_pass pass, const struct ddp__mds *m)
 {
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t hint = NULL;
-    struct mds f = {.has = {false}};
+    struct ddp__mds f = {.has = {false}};
     dnnl_status_t st;
 
     if ((st = ddp__dnn_attr(&attr, s->sum,
                             pass == DDP__FWD ? s->conv.act : DDP_IDENTITY)))
         return st;
     if (pass != DDP__FWD) {
-        if (!(st = mds_new(&f, m->engine, s, DDP__FWD, false)))
+        if (!(st = ddp__mds_new(&f, m->engine, s, DDP__FWD, false)))
             st = pass_pd(&hint, s, DDP__FWD, &f, NULL, NULL);
-        mds_free(&f);
+        ddp__mds_free(&f);
     }
     if (!st)
         st = pass_pd(pd, s, pass, m, hint, attr);
@@ -394,14 +237,14 @@ dnnl_status_t ddp__dnn_pd(dnnl_primitive_desc_t *pd, md_t *plain,
                           dnnl_engine_t engine, const struct ddp__dnn_shape *s,
                           enum ddp__dnn_pass pass, bool transposed)
 {
-    struct mds m = {.has = {false}};
+    struct ddp__mds m = {.has = {false}};
     dnnl_status_t st;
 
-    if (!(st = mds_new(&m, engine, s, pass, transposed)) &&
+    if (!(st = ddp__mds_new(&m, engine, s, pass, transposed)) &&
         !(st = pd_new(pd, s, pass, &m))) {
         *plain = m.plain;
         m.has[4] = false; /* the caller's now */
     }
-    mds_free(&m);
+    ddp__mds_free(&m);
     return st;
 }

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "cpu.h"
-#include "onednn_pd.h"
 #include "plan.h"
 #include "rows.h"
 #include "way.h"

@@ -22,7 +22,7 @@
 #include "base/team.h"
 #include "conv_onednn.h"
 #include "cpu.h"
-#include "onednn_pd.h"
+#include "onednn_wrong.h"
 #include "rows.h"
 #include "thread.h"
 

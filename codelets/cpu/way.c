@@ -15,7 +15,7 @@
 #include "depthwise_wgrad.h"
 #include "depthwise_wgrad_rows.h"
 #include "infer.h"
-#include "onednn_pd.h"
+#include "onednn_wrong.h"
 #include "skinny.h"
 #include "taps.h"
 #include "thin.h"
