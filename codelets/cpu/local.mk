@@ -106,6 +106,8 @@ libddp_core_la_SOURCES += \
     %D%/onednn_library.h \
     %D%/onednn_blocks.c \
     %D%/onednn_blocks.h \
+    %D%/onednn_execute.c \
+    %D%/onednn_execute.h \
     %D%/onednn_md.c \
     %D%/onednn_md.h \
     %D%/onednn_pd.c \

@@ -4,53 +4,26 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "onednn_library.h"
 #include "onednn_blocks.h"
+#include "onednn_execute.h"
 #include "onednn_pd.h"
 #include "onednn_room.h"
 
-enum {
-    MOST_ARGS = 5,
-    SIDE = 48 /* of a matrix for which oneDNN generates code */
-};
-
-/* oneDNN's objects for the operands of a call.  To make them takes longer than
- * many a small layer, so a primitive keeps those of its last call; a call that
- * finds them in use makes its own. */
-struct operands {
-    int n;
-    dnnl_exec_arg_t e[MOST_ARGS];
-    void *data[MOST_ARGS]; /* of e */
-};
+enum { SIDE = 48 /* of a matrix for which oneDNN generates code */ };
 
 struct ddp__dnn {
     enum ddp__dnn_pass pass;
-    dnnl_primitive_desc_t pd, reorder_pd; /* owned, as what follows */
-    dnnl_primitive_t prim, reorder;       /* NULL: not by oneDNN */
-    struct ddp__blocks blocks;            /* instead of a reorder */
-    _Atomic(struct operands *) *kept;     /* owned: prim's and reorder's */
+    dnnl_primitive_desc_t pd, reorder_pd;  /* owned, as what follows */
+    dnnl_primitive_t prim, reorder;        /* NULL: not by oneDNN */
+    struct ddp__blocks blocks;             /* instead of a reorder */
+    _Atomic(struct ddp__operands *) *kept; /* owned: prim's and reorder's */
     size_t scratch, packed_size;
 };
-
-/* ---- operands ----------------------------------------------------------- */
-
-struct arg {
-    int arg;
-    cmd_t md;
-    void *data;
-};
-
-static void operands_free(struct operands *o)
-{
-    while (o && o->n > 0)
-        dnnl_memory_destroy(o->e[--o->n].memory);
-    free(o);
-}
 
 /* ---- primitives --------------------------------------------------------- */
 
@@ -62,11 +35,6 @@ static bool same_layout(cmd_t a, cmd_t b)
 static cmd_t query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t q)
 {
     return dnnl_primitive_desc_query_md(pd, q, 0);
-}
-
-static size_t md_bytes(cmd_t md)
-{
-    return md ? dnnl_memory_desc_get_size(md) : 0;
 }
 
 static cmd_t packed_md(const struct ddp__dnn *d)
@@ -94,7 +62,7 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain,
     dnnl_primitive_attr_destroy(attr);
     if (st)
         return st;
-    need = md_bytes(query_md(d->reorder_pd, dnnl_query_scratchpad_md));
+    need = ddp__md_bytes(query_md(d->reorder_pd, dnnl_query_scratchpad_md));
     if (need > d->scratch)
         d->scratch = need;
     return dnnl_primitive_create(&d->reorder, d->reorder_pd);
@@ -153,8 +121,9 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
     if (!(st = ddp__dnn_engine(&engine)) &&
         !(st = ddp__dnn_pd(&d->pd, &plain, engine, s, pass, transposed))) {
         if (!(st = dnnl_primitive_create(&d->prim, d->pd))) {
-            d->scratch = md_bytes(query_md(d->pd, dnnl_query_scratchpad_md));
-            d->packed_size = md_bytes(packed_md(d));
+            d->scratch =
+                ddp__md_bytes(query_md(d->pd, dnnl_query_scratchpad_md));
+            d->packed_size = ddp__md_bytes(packed_md(d));
             if (pass == DDP__FWD || (pass == DDP__BWD_X && s->dense))
                 d->blocks = ddp__blocks_of(s, packed_md(d), transposed);
             st = reorder_new(d, REF(plain), engine);
@@ -174,7 +143,7 @@ void ddp__dnn_free(struct ddp__dnn *d)
     if (!d)
         return;
     for (int i = 0; i < 2; i++)
-        operands_free(d->kept[i]);
+        ddp__operands_free(d->kept[i]);
     free(d->kept);
     if (d->reorder)
         dnnl_primitive_destroy(d->reorder);
@@ -232,73 +201,10 @@ int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
 
 /* ---- running ------------------------------------------------------------ */
 
-static dnnl_status_t operands_new(struct operands **out, const struct arg *a,
-                                  int count)
-{
-    struct operands *o = calloc(1, sizeof(*o));
-    dnnl_engine_t engine;
-    dnnl_status_t st = o ? ddp__dnn_engine(&engine) : dnnl_out_of_memory;
-
-    for (int i = 0; i < count && !st; i++) {
-        if (!md_bytes(a[i].md))
-            continue;
-        st = dnnl_memory_create(&o->e[o->n].memory, a[i].md, engine, a[i].data);
-        o->e[o->n].arg = a[i].arg;
-        o->data[o->n] = a[i].data;
-        o->n += !st;
-    }
-    if (st)
-        operands_free(o);
-    else
-        *out = o;
-    return st;
-}
-
-/* The same ones, of another call. */
-static dnnl_status_t operands_set(struct operands *o, const struct arg *a)
-{
-    dnnl_status_t st = dnnl_success;
-
-    for (int i = 0; i < o->n && !st; i++) {
-        while (a->arg != o->e[i].arg)
-            a++;
-        if (a->data == o->data[i])
-            continue;
-        st = dnnl_memory_set_data_handle(o->e[i].memory, a->data);
-        o->data[i] = a->data;
-    }
-    return st;
-}
-
-/* kept: of the primitive's last call, or NULL. */
-static int execute_primitive(dnnl_primitive_t prim,
-                             _Atomic(struct operands *) *kept,
-                             const struct arg *a, int count)
-{
-    struct operands *o;
-    dnnl_stream_t stream;
-    dnnl_status_t st = dnnl_success;
-    int threads, rc = ddp__dnn_room();
-
-    if (rc < 0)
-        return rc;
-    threads = ddp__dnn_enter();
-    o = atomic_exchange(kept, NULL);
-    if (!(rc = ddp__dnn_stream(&stream)))
-        st = o ? operands_set(o, a) : operands_new(&o, a, count);
-    if (!rc && !st && !(st = dnnl_primitive_execute(prim, stream, o->n, o->e)))
-        st = dnnl_stream_wait(stream);
-    if (!st)
-        o = atomic_exchange(kept, o);
-    operands_free(o); /* of another thread, or after a failure */
-    ddp__dnn_leave(threads);
-    return rc < 0 ? rc : ddp__dnn_check(st, "primitive");
-}
-
 static int run_reorder(const struct ddp__dnn *d, const void *from, void *to,
                        void *scratch)
 {
-    struct arg a[] = {
+    struct ddp__dnn_arg a[] = {
         {DNNL_ARG_FROM, query_md(d->reorder_pd, dnnl_query_src_md),
          (void *)from},
         {DNNL_ARG_TO, query_md(d->reorder_pd, dnnl_query_dst_md), to},
@@ -306,7 +212,7 @@ static int run_reorder(const struct ddp__dnn *d, const void *from, void *to,
          scratch},
     };
 
-    return execute_primitive(d->reorder, &d->kept[1], a, 3);
+    return ddp__dnn_execute(d->reorder, &d->kept[1], a, 3);
 }
 
 int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
@@ -342,13 +248,13 @@ int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
                  void *y, void *scratch)
 {
     dnnl_primitive_desc_t pd = d->pd;
-    struct arg pad = {DNNL_ARG_SCRATCHPAD,
-                      query_md(pd, dnnl_query_scratchpad_md), scratch};
+    struct ddp__dnn_arg pad = {DNNL_ARG_SCRATCHPAD,
+                               query_md(pd, dnnl_query_scratchpad_md), scratch};
 
     if (d->pass == DDP__FWD)
-        return execute_primitive(
+        return ddp__dnn_execute(
             d->prim, &d->kept[0],
-            (struct arg[]){
+            (struct ddp__dnn_arg[]){
                 {DNNL_ARG_SRC, query_md(pd, dnnl_query_src_md), x},
                 {DNNL_ARG_WEIGHTS, query_md(pd, dnnl_query_weights_md), w},
                 {DNNL_ARG_DST, query_md(pd, dnnl_query_dst_md), y},
@@ -358,17 +264,17 @@ int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
                  bias}},
             bias ? 5 : 4);
     if (d->pass == DDP__BWD_X)
-        return execute_primitive(
+        return ddp__dnn_execute(
             d->prim, &d->kept[0],
-            (struct arg[]){
+            (struct ddp__dnn_arg[]){
                 {DNNL_ARG_DIFF_SRC, query_md(pd, dnnl_query_diff_src_md), x},
                 {DNNL_ARG_WEIGHTS, query_md(pd, dnnl_query_weights_md), w},
                 {DNNL_ARG_DIFF_DST, query_md(pd, dnnl_query_diff_dst_md), y},
                 pad},
             4);
-    return execute_primitive(
+    return ddp__dnn_execute(
         d->prim, &d->kept[0],
-        (struct arg[]){
+        (struct ddp__dnn_arg[]){
             {DNNL_ARG_SRC, query_md(pd, dnnl_query_src_md), x},
             {DNNL_ARG_DIFF_WEIGHTS, query_md(pd, dnnl_query_diff_weights_md),
              w},

@@ -47,6 +47,11 @@ void ddp__mds_free(struct ddp__mds *m)
     memset(m, 0, sizeof(*m));
 }
 
+size_t ddp__md_bytes(cmd_t md)
+{
+    return md ? dnnl_memory_desc_get_size(md) : 0;
+}
+
 /* Dimensions and plain strides of the weights: (o, c, kh, kw) or
  * (g, o / g, c / g, kh, kw), in oneDNN's order of dimensions. */
 static int weight_dims(const struct ddp__dnn_shape *s, bool transposed,

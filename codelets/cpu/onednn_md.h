@@ -26,6 +26,8 @@ dnnl_status_t ddp__md_tag(md_t *md, int ndims, const dnnl_dims_t dims,
                           dnnl_data_type_t type, dnnl_format_tag_t tag);
 void ddp__md_free(md_t *md);
 
+size_t ddp__md_bytes(cmd_t md); /* NULL: 0 */
+
 /* Descriptors of a layer, while its primitive is made; plain: the weights as
  * libddp has them.  has[] records each as it is made. */
 struct ddp__mds {
