@@ -7,6 +7,7 @@
 #include "conv_onednn.h"
 #include "cpu.h"
 #include "packed.h"
+#include "plan_shape.h"
 #include "thread.h"
 
 /* ---- forward and data gradient ------------------------------------------ */

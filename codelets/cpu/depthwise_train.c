@@ -31,7 +31,7 @@
 #include "depthwise_train.h"
 #include "depthwise_v16.h"
 #include "isa.h"
-#include "plan.h"
+#include "plan_shape.h"
 #include "store.h"
 #include "thread.h"
 

@@ -9,6 +9,7 @@
 #include "kept.h"
 #include "pixels.h"
 #include "plan.h"
+#include "plan_shape.h"
 #include "thread.h"
 #include "wino.h"
 

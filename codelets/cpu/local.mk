@@ -130,6 +130,8 @@ libddp_core_la_SOURCES += \
     %D%/pixels.h \
     %D%/plan.c \
     %D%/plan.h \
+    %D%/plan_shape.c \
+    %D%/plan_shape.h \
     %D%/pointwise.c \
     %D%/rows.c \
     %D%/rows.h \

@@ -14,6 +14,7 @@
 #include "infer.h"
 #include "packed.h"
 #include "pixels.h"
+#include "plan_shape.h"
 #include "thin.h"
 #include "wino.h"
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cpu.h"
 #include "plan.h"
+#include "plan_shape.h"
 #include "rows.h"
 #include "way.h"
 
@@ -18,83 +19,6 @@
  * sub-batches of eight, whose copies change, 227, 248.  16 images by ResNet-50
  * in slices of eight, an image: 48.1, 44.8, which is noise. */
 enum { MANY_SAMPLES = 8 };
-
-/* The layer as it is seen by the forward pass. */
-static void shape_of_call(const struct ddp__call *c, struct ddp__dnn_shape *s)
-{
-    bool dense = ddp__op_is(c->op, DDP__IS_DENSE);
-    struct ddp__xwy at = ddp__op_xwy(c->op);
-    struct ddp_shape x = c->buf[at.x].shape, y = c->buf[at.y].shape;
-
-    *s = (struct ddp__dnn_shape){.dense = dense,
-                                 .type = c->buf[at.x].type,
-                                 .n = c->cap,
-                                 .h = x.h,
-                                 .w = x.w,
-                                 .c = x.c,
-                                 .oh = y.h,
-                                 .ow = y.w,
-                                 .o = y.c};
-    if (dense) {
-        s->c = x.h * x.w * x.c;
-        s->o = y.h * y.w * y.c;
-        s->h = s->w = s->oh = s->ow = 1;
-        s->conv = (struct ddp__conv){.kh = 1,
-                                     .kw = 1,
-                                     .sh = 1,
-                                     .sw = 1,
-                                     .dh = 1,
-                                     .dw = 1,
-                                     .groups = 1,
-                                     .bias = c->dense.bias,
-                                     .act = c->dense.act};
-    } else {
-        s->conv = c->conv;
-        s->conv.bias |= c->op == DDP__OP_CONV_NORM;
-        s->sum = c->sum;
-    }
-}
-
-bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
-                         struct ddp__dnn_shape *t)
-{
-    const struct ddp__conv *k = &s->conv;
-    struct ddp__conv *u = &t->conv;
-    int spread_h = k->dh * (k->kh - 1), spread_w = k->dw * (k->kw - 1);
-    bool one_each = k->groups == s->c && s->o == s->c; /* depthwise */
-
-    *t = *s;
-    t->c = s->o;
-    t->o = s->c;
-    t->h = s->oh;
-    t->w = s->ow;
-    t->oh = s->h;
-    t->ow = s->w;
-    u->bias = false;
-    u->act = DDP_IDENTITY;
-    u->top = spread_h - k->top;
-    u->left = spread_w - k->left;
-    u->bottom = s->h + spread_h - s->oh - u->top;
-    u->right = s->w + spread_w - s->ow - u->left;
-    return !s->dense && (k->groups == 1 || one_each) && k->sh == 1 &&
-           k->sw == 1 && u->top >= 0 && u->left >= 0 && u->bottom >= 0 &&
-           u->right >= 0;
-}
-
-struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n)
-{
-    struct ddp__dnn_shape s = p->shape;
-
-    if (p->transposed)
-        ddp__plan_transpose(&p->shape, &s);
-    s.n = n;
-    if (p->gap) {
-        s.n = 1;
-        s.w = n * (s.w + p->gap);
-        s.ow = s.w + s.conv.left + s.conv.right - s.conv.kw + 1;
-    }
-    return s;
-}
 
 static int variant_new(struct ddp__plan *p, int n, struct ddp__variant **out)
 {
@@ -311,7 +235,7 @@ static int plan_of_call(const struct ddp__call *c, struct ddp__plan **out)
     struct ddp__dnn_shape s;
     int rc;
 
-    shape_of_call(c, &s);
+    ddp__plan_shape_of(c, &s);
     if ((rc = plan_new(out, &s, pass_of(c->op))) < 0)
         return rc;
     ddp__way_choose(*out, c);

@@ -81,12 +81,6 @@ struct ddp__plan {
     const struct ddp__infer *infer;
 };
 
-/* dx of a layer of stride 1 is a forward pass over dy with the filters turned
- * round, which oneDNN 2 does faster than its own data gradient: t is that
- * layer.  Whether s is one. */
-bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
-                         struct ddp__dnn_shape *t);
-
 /* Make and free the plan of a convolution or dense layer. */
 int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan);
 void ddp__cpu_conv_release(void *plan);
@@ -102,10 +96,6 @@ static inline bool ddp__plan_flips(const struct ddp__plan *p)
 {
     return p->transposed && p->taps.height * p->taps.width > 1;
 }
-
-/* What is computed for n samples: transposed where it is, as one image where
- * there is a gap. */
-struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n);
 
 /* The primitive for n samples, made at its first use. */
 int ddp__plan_primitive(struct ddp__plan *p, int n, struct ddp__dnn **out);

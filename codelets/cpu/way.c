@@ -16,6 +16,7 @@
 #include "depthwise_wgrad_rows.h"
 #include "infer.h"
 #include "onednn_wrong.h"
+#include "plan_shape.h"
 #include "skinny.h"
 #include "taps.h"
 #include "thin.h"

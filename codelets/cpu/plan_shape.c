@@ -1,0 +1,82 @@
+/* plan_shape.c - the layers that plans compute
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "plan_shape.h"
+
+void ddp__plan_shape_of(const struct ddp__call *c, struct ddp__dnn_shape *s)
+{
+    bool dense = ddp__op_is(c->op, DDP__IS_DENSE);
+    struct ddp__xwy at = ddp__op_xwy(c->op);
+    struct ddp_shape x = c->buf[at.x].shape, y = c->buf[at.y].shape;
+
+    *s = (struct ddp__dnn_shape){.dense = dense,
+                                 .type = c->buf[at.x].type,
+                                 .n = c->cap,
+                                 .h = x.h,
+                                 .w = x.w,
+                                 .c = x.c,
+                                 .oh = y.h,
+                                 .ow = y.w,
+                                 .o = y.c};
+    if (dense) {
+        s->c = x.h * x.w * x.c;
+        s->o = y.h * y.w * y.c;
+        s->h = s->w = s->oh = s->ow = 1;
+        s->conv = (struct ddp__conv){.kh = 1,
+                                     .kw = 1,
+                                     .sh = 1,
+                                     .sw = 1,
+                                     .dh = 1,
+                                     .dw = 1,
+                                     .groups = 1,
+                                     .bias = c->dense.bias,
+                                     .act = c->dense.act};
+    } else {
+        s->conv = c->conv;
+        s->conv.bias |= c->op == DDP__OP_CONV_NORM;
+        s->sum = c->sum;
+    }
+}
+
+bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
+                         struct ddp__dnn_shape *t)
+{
+    const struct ddp__conv *k = &s->conv;
+    struct ddp__conv *u = &t->conv;
+    int spread_h = k->dh * (k->kh - 1), spread_w = k->dw * (k->kw - 1);
+    bool one_each = k->groups == s->c && s->o == s->c; /* depthwise */
+
+    *t = *s;
+    t->c = s->o;
+    t->o = s->c;
+    t->h = s->oh;
+    t->w = s->ow;
+    t->oh = s->h;
+    t->ow = s->w;
+    u->bias = false;
+    u->act = DDP_IDENTITY;
+    u->top = spread_h - k->top;
+    u->left = spread_w - k->left;
+    u->bottom = s->h + spread_h - s->oh - u->top;
+    u->right = s->w + spread_w - s->ow - u->left;
+    return !s->dense && (k->groups == 1 || one_each) && k->sh == 1 &&
+           k->sw == 1 && u->top >= 0 && u->left >= 0 && u->bottom >= 0 &&
+           u->right >= 0;
+}
+
+struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n)
+{
+    struct ddp__dnn_shape s = p->shape;
+
+    if (p->transposed)
+        ddp__plan_transpose(&p->shape, &s);
+    s.n = n;
+    if (p->gap) {
+        s.n = 1;
+        s.w = n * (s.w + p->gap);
+        s.ow = s.w + s.conv.left + s.conv.right - s.conv.kw + 1;
+    }
+    return s;
+}
