@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A new loss is an enumerator in ddp.h, a row here, and a function of each
- * device, which has a sample and its target: its rule in ref/loss.c, cpu/loss.c
- * and gpu/losses.h.  Each of them is called by a switch made of the rows, so
- * what is missing does not compile.
+ * device, which has a sample and its target: its rule in ref/loss.c,
+ * cpu/loss_rules.c and gpu/losses.h.  Each of them is called by a switch made
+ * of the rows, so what is missing does not compile.
  */
 #ifndef DDP_OPS_LOSS_H
 #define DDP_OPS_LOSS_H

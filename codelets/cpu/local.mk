@@ -32,6 +32,8 @@ libddp_core_la_SOURCES += \
     %D%/isa.h \
     %D%/join.c \
     %D%/loss.c \
+    %D%/loss_rules.c \
+    %D%/loss_rules.h \
     %D%/mask.c \
     %D%/mask.h \
     %D%/optim.c \
