@@ -26,181 +26,18 @@
 #include "act.h"
 #include "base/error.h"
 #include "cpu.h"
+#include "depthwise_wgrad_band.h"
 #include "depthwise_wgrad_rows.h"
 #include "isa.h"
 #include "thread.h"
 #include "v16.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-enum { SIDE = 3, TAPS = SIDE * SIDE, LANES = 16, LINE = 64, LINES_OF_X = 4 };
+enum { SIDE = 3, TAPS = SIDE * SIDE, LANES = 16 };
 
 /* Of x and dy in a strip: with twice that, times are about the same, with eight
  * times that up to 1.2 times as long. */
 enum { STRIP_BYTES = 64 << 10 };
-
-/* ---- products ----------------------------------------------------------- */
-
-/* Memory that is fetched meanwhile: `ahead` bytes for each pixel of a row. */
-struct next {
-    const char *at;
-    size_t ahead;
-};
-
-/* One or two rows of dy, and the rows of x under them, for up to 16 channels.
- * Rows of x outside of the image point to zeros. */
-struct band {
-    const char *x[LINES_OF_X], *dy[2];
-    size_t pitch; /* bytes from pixel to pixel */
-    int w, ow, left;
-    __mmask16 mask;
-    struct next next[2];
-};
-
-DDP__V16_INLINE void fetch(struct next *n)
-{
-    for (size_t i = 0; i < n->ahead; i += LINE)
-        _mm_prefetch(n->at + i, _MM_HINT_T1);
-    n->at += n->ahead;
-}
-
-DDP__V16_INLINE __m512 load(bool b, __mmask16 mask, const char *p)
-{
-    if (!b)
-        return _mm512_maskz_loadu_ps(mask, p);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(
-        _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p)), 16));
-}
-
-/* sum += the products of a pixel of each row of dy with the pixels of x[line]
- * under its taps, whose columns are `pitch` apart from at[line] on. */
-DDP__V16_INLINE void add_column(bool b, int rows, int stride, __mmask16 mask,
-                                const char *const *at, size_t pitch, int first,
-                                int end, const char *const *dy, size_t dy_at,
-                                __m512 *sum)
-{
-    __m512 d[2];
-
-#pragma GCC unroll 2
-    for (int r = 0; r < rows; r++)
-        d[r] = load(b, mask, dy[r] + dy_at);
-#pragma GCC unroll 4
-    for (int l = 0; l < (rows - 1) * stride + SIDE; l++)
-#pragma GCC unroll 3
-        for (int j = 0; j < SIDE; j++) {
-            __m512 v;
-
-            if (j < first || j >= end)
-                continue;
-            v = load(b, mask, at[l] + (size_t)j * pitch);
-#pragma GCC unroll 2
-            for (int r = 0; r < rows; r++) {
-                int i = l - r * stride;
-
-                if (i >= 0 && i < SIDE)
-                    sum[i * SIDE + j] =
-                        _mm512_fmadd_ps(d[r], v, sum[i * SIDE + j]);
-            }
-        }
-}
-
-/* A pixel at an edge, some of whose taps see nothing. */
-DDP__V16_INLINE void add_edge(bool b, int rows, int stride,
-                              const struct band *n, int i, __m512 *sum)
-{
-    int column = i * stride - n->left;
-    int first = column < 0 ? -column : 0;
-    int end = n->w - column < SIDE ? n->w - column : SIDE;
-    const char *at[LINES_OF_X];
-
-    for (int l = 0; l < (rows - 1) * stride + SIDE; l++)
-        at[l] = n->x[l] + (ptrdiff_t)column * (ptrdiff_t)n->pitch;
-    add_column(b, rows, stride, n->mask, at, n->pitch, first, end, n->dy,
-               (size_t)i * n->pitch, sum);
-}
-
-DDP__V16_INLINE void add_edges(bool b, int rows, int stride,
-                               const struct band *n, int from, int to,
-                               __m512 *sum)
-{
-    for (int i = from; i < to; i++)
-        add_edge(b, rows, stride, n, i, sum);
-}
-
-/* Pixels all of whose taps are inside of the image's width. */
-DDP__V16_INLINE void add_middle(bool b, int rows, int stride, struct band *n,
-                                int from, int to, __m512 *sum)
-{
-    int column = from * stride - n->left;
-    struct next next = n->next[0], next2 = n->next[1];
-    const char *at[LINES_OF_X];
-
-#pragma GCC unroll 4
-    for (int l = 0; l < (rows - 1) * stride + SIDE; l++)
-        at[l] = n->x[l] + (ptrdiff_t)column * (ptrdiff_t)n->pitch;
-    for (int i = from; i < to; i++) {
-        fetch(&next);
-        fetch(&next2);
-        add_column(b, rows, stride, n->mask, at, n->pitch, 0, SIDE, n->dy,
-                   (size_t)i * n->pitch, sum);
-#pragma GCC unroll 4
-        for (int l = 0; l < (rows - 1) * stride + SIDE; l++)
-            at[l] += (size_t)stride * n->pitch;
-    }
-    n->next[0] = next;
-    n->next[1] = next2;
-}
-
-static int clamp(int value, int most)
-{
-    return value < 0 ? 0 : value > most ? most : value;
-}
-
-/* rows and stride are constants: every index of sum is known when this is
- * compiled. */
-DDP__V16_INLINE void add_band(bool b, int rows, int stride, struct band *n,
-                              float *to)
-{
-    int begin = clamp((n->left + stride - 1) / stride, n->ow);
-    int end = clamp((n->w - SIDE + n->left + stride) / stride, n->ow);
-    __m512 sum[TAPS];
-
-    end = end < begin ? begin : end;
-#pragma GCC unroll 9
-    for (int i = 0; i < TAPS; i++)
-        sum[i] = _mm512_loadu_ps(to + i * LANES);
-    add_edges(b, rows, stride, n, 0, begin, sum);
-    add_middle(b, rows, stride, n, begin, end, sum);
-    add_edges(b, rows, stride, n, end, n->ow, sum);
-#pragma GCC unroll 9
-    for (int i = 0; i < TAPS; i++)
-        _mm512_storeu_ps(to + i * LANES, sum[i]);
-}
-
-/* An instance for each case. */
-#define X(name, b, rows, stride)                                               \
-    DDP__V16 static void name(struct band *n, float *to)                       \
-    {                                                                          \
-        add_band(b, rows, stride, n, to);                                      \
-    }
-X(pair_f32, false, 2, 1)
-X(row_f32, false, 1, 1)
-X(skip_f32, false, 1, 2)
-X(pair_bf16, true, 2, 1)
-X(row_bf16, true, 1, 1)
-X(skip_bf16, true, 1, 2)
-#undef X
-
-static void add_rows(bool b, int rows, int stride, struct band *n, float *to)
-{
-    if (stride == 2)
-        (b ? skip_bf16 : skip_f32)(n, to);
-    else if (rows == 2)
-        (b ? pair_bf16 : pair_f32)(n, to);
-    else
-        (b ? row_bf16 : row_f32)(n, to);
-}
-
-/* ---- layers ------------------------------------------------------------- */
 
 /* A layer, and sums [block of channels][tap][16] of a strip, an image, all. */
 struct run {
@@ -221,17 +58,17 @@ static const char *row_of_x(const struct run *r, int y)
 }
 
 /* A band from row y of dy on, without what it fetches. */
-static struct band band_of(const struct run *r, int y, size_t first)
+static struct ddp__dw_band band_of(const struct run *r, int y, size_t first)
 {
     const struct ddp__dnn_shape *s = r->s;
     size_t left = r->c - first, at = first * (r->b ? 2 : 4);
-    struct band n = {.pitch = r->pitch,
-                     .w = s->w,
-                     .ow = s->ow,
-                     .left = s->conv.left,
-                     .mask = ddp__mask16(left)};
+    struct ddp__dw_band n = {.pitch = r->pitch,
+                             .w = s->w,
+                             .ow = s->ow,
+                             .left = s->conv.left,
+                             .mask = ddp__mask16(left)};
 
-    for (int i = 0; i < LINES_OF_X; i++)
+    for (int i = 0; i < DDP__DW_LINES; i++)
         n.x[i] = row_of_x(r, y * s->conv.sh - s->conv.top + i) + at;
     for (int i = 0; i < 2; i++)
         n.dy[i] = r->dy + (size_t)((y + i) * s->ow) * r->pitch + at;
@@ -240,16 +77,16 @@ static struct band band_of(const struct run *r, int y, size_t first)
 
 /* What follows the strip of `rows` rows from y on, for `steps` pixels. */
 static void look_ahead(const struct run *r, int y, int rows, size_t steps,
-                       struct next *next)
+                       struct ddp__dw_next *next)
 {
     const struct ddp__dnn_shape *s = r->s;
     size_t row = (size_t)s->w * r->pitch, dy_row = (size_t)s->ow * r->pitch;
     size_t of_x = (size_t)(rows * s->conv.sh) * row;
     int last = (y + rows - 1) * s->conv.sh - s->conv.top + SIDE;
 
-    next[0] = (struct next){r->x + (size_t)last * row, of_x / steps};
-    next[1] = (struct next){r->dy + (size_t)(y + rows) * dy_row,
-                            (size_t)rows * dy_row / steps};
+    next[0] = (struct ddp__dw_next){r->x + (size_t)last * row, of_x / steps};
+    next[1] = (struct ddp__dw_next){r->dy + (size_t)(y + rows) * dy_row,
+                                    (size_t)rows * dy_row / steps};
 }
 
 static void add_strip(const struct run *r, int y, int rows)
@@ -258,17 +95,17 @@ static void add_strip(const struct run *r, int y, int rows)
     int stride = s->conv.sh, most = stride == 1 ? 2 : 1;
     size_t blocks = (r->c + LANES - 1) / LANES;
     size_t bands = (size_t)((rows + most - 1) / most);
-    struct next next[2];
+    struct ddp__dw_next next[2];
 
     look_ahead(r, y, rows, blocks * bands * (size_t)s->ow, next);
     memset(r->part, 0, r->len * sizeof(*r->part));
     for (size_t k = 0; k < blocks; k++)
         for (int i = 0; i < rows; i += most) {
-            struct band n = band_of(r, y + i, k * LANES);
+            struct ddp__dw_band n = band_of(r, y + i, k * LANES);
 
             memcpy(n.next, next, sizeof(next));
-            add_rows(r->b, rows - i < most ? 1 : most, stride, &n,
-                     r->part + k * TAPS * LANES);
+            ddp__dw_band_add(r->b, rows - i < most ? 1 : most, stride, &n,
+                             r->part + k * TAPS * LANES);
             memcpy(next, n.next, sizeof(next));
         }
     ddp__cpu_add_f32(r->image, r->part, r->len);

@@ -96,6 +96,8 @@ libddp_core_la_SOURCES += \
     %D%/depthwise_v16.h \
     %D%/depthwise_wgrad.c \
     %D%/depthwise_wgrad.h \
+    %D%/depthwise_wgrad_band.c \
+    %D%/depthwise_wgrad_band.h \
     %D%/depthwise_wgrad_rows.c \
     %D%/depthwise_wgrad_rows.h \
     %D%/infer.c \
