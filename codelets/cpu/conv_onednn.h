@@ -17,11 +17,6 @@ _Static_assert((int)DDP__CONV_BWD_X_DY == (int)DDP__CONV_IN &&
                    (int)DDP__CONV_BWD_X_DX == (int)DDP__CONV_OUT,
                "both passes run through the same functions");
 
-/* The weights of a forward pass or data gradient in the layout that d needs;
- * give *k back unless it is NULL. */
-int ddp__conv_weights(const struct ddp__task *t, struct ddp__plan *p,
-                      const struct ddp__dnn *d, struct ddp__pack **k, void **w);
-
 /* Forward passes and data gradients: as a primitive has them; with the images
  * of narrow rows side by side; and, of a stride, one for each phase. */
 int ddp__conv_primitive(const struct ddp__task *t, struct ddp__plan *p);

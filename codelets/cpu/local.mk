@@ -80,6 +80,8 @@ libddp_core_la_SOURCES += \
     %D%/conv_onednn.c \
     %D%/conv_norm.c \
     %D%/conv_norm.h \
+    %D%/conv_weights.c \
+    %D%/conv_weights.h \
     %D%/dense.c \
     %D%/dense.h \
     %D%/dense_panel.c \

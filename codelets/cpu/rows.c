@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/team.h"
 #include "conv_onednn.h"
+#include "conv_weights.h"
 #include "cpu.h"
 #include "onednn_wrong.h"
 #include "rows.h"
