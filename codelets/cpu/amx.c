@@ -47,8 +47,6 @@
 #include "thread.h"
 
 #ifdef DDP__AMX
-#define AMX                                                                    \
-    __attribute__((target("avx512f,avx512bw,avx512vl,amx-tile,amx-bf16")))
 
 /* Of a block: with one tap, no rows are read twice where segments meet, and
  * fewer steps remain in the second level. */
@@ -107,25 +105,12 @@ static size_t size_b(const struct ddp__amx_run *r)
 
 /* 32 outputs times 32 channels of one tap, over `count` segments.  shift:
  * pairs. */
-AMX static void multiply_tiles(const struct ddp__amx_run *r, size_t o, size_t c,
-                               int phase, int odd, size_t shift, size_t count,
-                               bool add, float *dw, size_t pitch)
+DDP__AMX_TARGET static void multiply_tiles(const struct ddp__amx_run *r,
+                                           size_t o, size_t c, int phase,
+                                           int odd, size_t shift, size_t count,
+                                           bool add, float *dw, size_t pitch)
 {
-    const size_t line = 64, row = pitch * sizeof(*dw);
-    float *below = dw + 16 * pitch;
-
-    DDP__AMX_BARRIER();
-    if (add) {
-        _tile_loadd(0, dw, row);
-        _tile_loadd(1, dw + 16, row);
-        _tile_loadd(2, below, row);
-        _tile_loadd(3, below + 16, row);
-    } else {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    }
+    ddp__amx_begin(dw, pitch, add);
     for (size_t s = 0; s < count; s++) {
         const uint16_t *a0 = ddp__amx_a(r, o / 16, s),
                        *a1 = ddp__amx_a(r, o / 16 + 1, s);
@@ -135,20 +120,12 @@ AMX static void multiply_tiles(const struct ddp__amx_run *r, size_t o, size_t c,
             ddp__amx_b(r, phase, odd, c / 16 + 1, s) + shift * DDP__AMX_ROW;
 
         for (size_t i = 0; i < r->steps; i++) {
-            _tile_loadd(4, a0 + i * 16 * DDP__AMX_ROW, line);
-            _tile_loadd(6, b0 + i * 16 * DDP__AMX_ROW, line);
-            _tile_loadd(7, b1 + i * 16 * DDP__AMX_ROW, line);
-            _tile_loadd(5, a1 + i * 16 * DDP__AMX_ROW, line);
-            _tile_dpbf16ps(0, 4, 6);
-            _tile_dpbf16ps(1, 4, 7);
-            _tile_dpbf16ps(2, 5, 6);
-            _tile_dpbf16ps(3, 5, 7);
+            size_t at = i * 16 * DDP__AMX_ROW;
+
+            ddp__amx_multiply(a0 + at, a1 + at, b0 + at, b1 + at);
         }
     }
-    _tile_stored(0, dw, row);
-    _tile_stored(1, dw + 16, row);
-    _tile_stored(2, below, row);
-    _tile_stored(3, below + 16, row);
+    ddp__amx_end(dw, pitch);
 }
 
 static void multiply_taps(const struct ddp__amx_run *r, size_t count, bool add,
@@ -170,14 +147,14 @@ static void multiply_taps(const struct ddp__amx_run *r, size_t count, bool add,
             }
 }
 
-AMX static void configure_tiles(void)
+DDP__AMX_TARGET static void configure_tiles(void)
 {
     struct ddp__amx_tiles t = ddp__amx_tiles();
 
     ddp__amx_configure(&t);
 }
 
-AMX static void release_tiles(void)
+DDP__AMX_TARGET static void release_tiles(void)
 {
     _tile_release();
 }

@@ -33,8 +33,6 @@
 #include "thread.h"
 
 #ifdef DDP__AMX
-#define AMX                                                                    \
-    __attribute__((target("avx512f,avx512bw,avx512vl,amx-tile,amx-bf16")))
 
 bool ddp__amx_taps_fits(const struct ddp__dnn_shape *s)
 {
@@ -92,57 +90,35 @@ static int run_new(struct run *u)
 }
 
 /* 32 outputs times 32 channels of one pair of pixels. */
-AMX static void multiply_pair(const struct run *u, size_t o, size_t c,
-                              size_t dy, size_t x)
+DDP__AMX_TARGET static void multiply_pair(const struct run *u, size_t o,
+                                          size_t c, size_t dy, size_t x)
 {
     const uint16_t *a0 = ddp__amx_a(&u->dy, o / 16, dy);
     const uint16_t *a1 = ddp__amx_a(&u->dy, o / 16 + 1, dy);
     const uint16_t *b0 = ddp__amx_b(&u->x, 0, 0, c / 16, x);
     const uint16_t *b1 = ddp__amx_b(&u->x, 0, 0, c / 16 + 1, x);
-    const size_t line = 64;
 
     for (size_t i = 0; i < u->x.steps; i++) {
         size_t at = i * 16 * DDP__AMX_ROW;
 
-        _tile_loadd(4, a0 + at, line);
-        _tile_loadd(6, b0 + at, line);
-        _tile_loadd(7, b1 + at, line);
-        _tile_loadd(5, a1 + at, line);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
+        ddp__amx_multiply(a0 + at, a1 + at, b0 + at, b1 + at);
     }
 }
 
-AMX static void multiply_tap(const struct run *u, size_t o, size_t c,
-                             size_t tap, bool add, float *dw, size_t pitch)
+DDP__AMX_TARGET static void multiply_tap(const struct run *u, size_t o,
+                                         size_t c, size_t tap, bool add,
+                                         float *dw, size_t pitch)
 {
     const struct ddp__taps_target *q = &u->pairs.target[tap];
-    const size_t row = pitch * sizeof(*dw);
-    float *below = dw + 16 * pitch;
 
-    DDP__AMX_BARRIER();
-    if (add) {
-        _tile_loadd(0, dw, row);
-        _tile_loadd(1, dw + 16, row);
-        _tile_loadd(2, below, row);
-        _tile_loadd(3, below + 16, row);
-    } else {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    }
+    ddp__amx_begin(dw, pitch, add);
     for (size_t i = 0; i < q->count; i++)
         multiply_pair(u, o, c, q->from[i], q->by[i]);
-    _tile_stored(0, dw, row);
-    _tile_stored(1, dw + 16, row);
-    _tile_stored(2, below, row);
-    _tile_stored(3, below + 16, row);
+    ddp__amx_end(dw, pitch);
 }
 
-AMX static void multiply_all(const struct run *u, bool add, float *dw)
+DDP__AMX_TARGET static void multiply_all(const struct run *u, bool add,
+                                         float *dw)
 {
     struct ddp__amx_tiles t = ddp__amx_tiles();
     size_t c = (size_t)u->s->c;
