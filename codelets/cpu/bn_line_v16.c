@@ -77,22 +77,6 @@ DDP__UNIT_INLINE void put_mask(uint8_t *to, const v16 v[2], __mmask32 m)
         memcpy(to, &bits, ((size_t)__builtin_popcount(m) + 7) / 8);
 }
 
-/* f(l, i, at, m): a unit from i on, whose parameters begin at `at`; m: which
- * of its values there are. */
-#define EACH_UNIT(l, f)                                                        \
-    do {                                                                       \
-        size_t i = (l)->len - (l)->len % DDP__UNIT, at = i % (l)->period;      \
-                                                                               \
-        if (i < (l)->len)                                                      \
-            f(i, at, ((__mmask32)1 << ((l)->len - i)) - 1);                    \
-        while (i > 0) {                                                        \
-            i -= DDP__UNIT;                                                    \
-            at = at < DDP__UNIT ? at + (l)->period - DDP__UNIT                 \
-                                : at - DDP__UNIT;                              \
-            f(i, at, 0xffffffff);                                              \
-        }                                                                      \
-    } while (0)
-
 /* ---- forward ------------------------------------------------------------ */
 
 /* `act`, `residual` and `b` are constants here. */
@@ -126,7 +110,7 @@ DDP__UNIT_INLINE void normalise(const struct ddp__bn_params *p,
                                 bool residual, bool b)
 {
 #define F(i, at, m) normalise_unit(p, l, i, at, m, act, residual, b)
-    EACH_UNIT(l, F);
+    DDP__BN_FROM_END(l, F);
 #undef F
 }
 
@@ -216,7 +200,7 @@ DDP__UNIT_INLINE void spread(const struct ddp__bn_params *p,
                              enum ddp__bn_source from, bool b)
 {
 #define F(i, at, m) spread_unit(p, l, i, at, m, from, b)
-    EACH_UNIT(l, F);
+    DDP__BN_FROM_END(l, F);
 #undef F
 }
 

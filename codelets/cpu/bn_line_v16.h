@@ -16,6 +16,22 @@ struct ddp__bn_line {
     bool b, stream;
 };
 
+/* f(i, at, m): the units of a line from the last one to the first; `at` is
+ * where in a period it begins, m: which of its values there are. */
+#define DDP__BN_FROM_END(l, f)                                                 \
+    do {                                                                       \
+        size_t i = (l)->len - (l)->len % DDP__UNIT, at = i % (l)->period;      \
+                                                                               \
+        if (i < (l)->len)                                                      \
+            f(i, at, ((__mmask32)1 << ((l)->len - i)) - 1);                    \
+        while (i > 0) {                                                        \
+            i -= DDP__UNIT;                                                    \
+            at = at < DDP__UNIT ? at + (l)->period - DDP__UNIT                 \
+                                : at - DDP__UNIT;                              \
+            f(i, at, 0xffffffff);                                              \
+        }                                                                      \
+    } while (0)
+
 /* to = act((x - mean) a + shift + y).  Parameters have DDP__UNIT more values
  * than a period. */
 void ddp__bn_normalise_v16(const struct ddp__bn_params *p,

@@ -149,22 +149,6 @@ DDP__UNIT_INLINE void put_unit(const struct ddp__bn_line *l, size_t i,
 
 /* ---- what is written ---------------------------------------------------- */
 
-/* f(i, at, m): the units of a line from the last one to the first; `at` is
- * where the parameters of even values are, m: which values there are. */
-#define FROM_END(l, f)                                                         \
-    do {                                                                       \
-        size_t i = (l)->len - (l)->len % DDP__UNIT, at = i % (l)->period;      \
-                                                                               \
-        if (i < (l)->len)                                                      \
-            f(i, at / 2, ((__mmask32)1 << ((l)->len - i)) - 1);                \
-        while (i > 0) {                                                        \
-            i -= DDP__UNIT;                                                    \
-            at = at < DDP__UNIT ? at + (l)->period - DDP__UNIT                 \
-                                : at - DDP__UNIT;                              \
-            f(i, at / 2, 0xffffffff);                                          \
-        }                                                                      \
-    } while (0)
-
 DDP__UNIT_INLINE void normalise_unit(const struct ddp__bn_silu *p,
                                      const struct ddp__bn_line *l, size_t i,
                                      size_t at, __mmask32 m)
@@ -186,8 +170,8 @@ DDP__UNIT_INLINE void normalise_unit(const struct ddp__bn_silu *p,
 DDP__UNIT_TARGET static void normalise(const struct ddp__bn_silu *p,
                                        const struct ddp__bn_line *l)
 {
-#define F(i, at, m) normalise_unit(p, l, i, at, m)
-    FROM_END(l, F);
+#define F(i, at, m) normalise_unit(p, l, i, (at) / 2, m)
+    DDP__BN_FROM_END(l, F);
 #undef F
 }
 
@@ -222,8 +206,8 @@ DDP__UNIT_INLINE void spread_unit(const struct ddp__bn_silu *p,
 DDP__UNIT_TARGET static void spread(const struct ddp__bn_silu *p,
                                     const struct ddp__bn_line *l)
 {
-#define F(i, at, m) spread_unit(p, l, i, at, m)
-    FROM_END(l, F);
+#define F(i, at, m) spread_unit(p, l, i, (at) / 2, m)
+    DDP__BN_FROM_END(l, F);
 #undef F
 }
 
