@@ -11,6 +11,7 @@
 #include "store.h"
 #include "thread.h"
 #ifdef HAVE_ONEDNN
+#include "conv.h"
 #include "isa.h"
 #include "kept.h"
 #include "onednn_library.h"
@@ -113,13 +114,13 @@ const struct ddp__backend ddp__cpu = {
             [DDP__OP_INPUT_U8] = ddp__cpu_input_u8,
             [DDP__OP_INPUT_F32] = ddp__cpu_input_f32,
 #ifdef HAVE_ONEDNN
-            [DDP__OP_CONV_FWD] = ddp__cpu_conv_fwd,
-            [DDP__OP_CONV_BWD_X] = ddp__cpu_conv_bwd_x,
-            [DDP__OP_CONV_BWD_W] = ddp__cpu_conv_bwd_w,
+            [DDP__OP_CONV_FWD] = ddp__cpu_conv_run,
+            [DDP__OP_CONV_BWD_X] = ddp__cpu_conv_run,
+            [DDP__OP_CONV_BWD_W] = ddp__cpu_conv_run,
             [DDP__OP_CONV_NORM] = ddp__cpu_conv_norm,
-            [DDP__OP_DENSE_FWD] = ddp__cpu_dense_fwd,
-            [DDP__OP_DENSE_BWD_X] = ddp__cpu_dense_bwd_x,
-            [DDP__OP_DENSE_BWD_W] = ddp__cpu_dense_bwd_w,
+            [DDP__OP_DENSE_FWD] = ddp__cpu_conv_run,
+            [DDP__OP_DENSE_BWD_X] = ddp__cpu_conv_run,
+            [DDP__OP_DENSE_BWD_W] = ddp__cpu_conv_run,
 #endif
             [DDP__OP_BN_FWD] = ddp__cpu_bn_fwd,
             [DDP__OP_BN_EVAL] = ddp__cpu_bn_eval,

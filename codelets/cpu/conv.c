@@ -1,12 +1,14 @@
-/* conv.c - convolutions and dense layers of CPU workers, each in the way that
- * its plan has (way.c) SPDX-License-Identifier: LGPL-2.1-or-later
+/* conv.c - convolutions and dense layers of CPU workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Each is computed in the way that its plan has (way.c).
  */
 #include "config.h"
 
 #include "amx.h"
 #include "amx_taps.h"
-#include "backend.h"
 #include "bias.h"
+#include "conv.h"
 #include "conv_onednn.h"
 #include "dense.h"
 #include "dense_wgrad.h"
@@ -78,7 +80,7 @@ static int run_taps(const struct ddp__task *t, const struct ddp__plan *p)
                          bias ? w + p->weights : NULL, t->data[DDP__CONV_OUT]);
 }
 
-static int run_plan(const struct ddp__task *t)
+int ddp__cpu_conv_run(const struct ddp__task *t)
 {
     struct ddp__plan *p = t->plan;
 
@@ -128,34 +130,4 @@ static int run_plan(const struct ddp__task *t)
     }
     return p->pass == DDP__BWD_W ? ddp__conv_gradient(t, p)
                                  : ddp__conv_primitive(t, p);
-}
-
-int ddp__cpu_conv_fwd(const struct ddp__task *t)
-{
-    return run_plan(t);
-}
-
-int ddp__cpu_conv_bwd_x(const struct ddp__task *t)
-{
-    return run_plan(t);
-}
-
-int ddp__cpu_conv_bwd_w(const struct ddp__task *t)
-{
-    return run_plan(t);
-}
-
-int ddp__cpu_dense_fwd(const struct ddp__task *t)
-{
-    return run_plan(t);
-}
-
-int ddp__cpu_dense_bwd_x(const struct ddp__task *t)
-{
-    return run_plan(t);
-}
-
-int ddp__cpu_dense_bwd_w(const struct ddp__task *t)
-{
-    return run_plan(t);
 }

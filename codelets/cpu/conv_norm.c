@@ -23,6 +23,7 @@
 #include <math.h>
 
 #include "backend.h"
+#include "conv.h"
 #include "conv_norm.h"
 #include "packed.h"
 
@@ -136,7 +137,7 @@ int ddp__cpu_conv_norm(const struct ddp__task *t)
         rc = ddp__packed_run(&folded, p, k->data, (float *)k->data + o);
     } else {
         folded.data[DDP__CONV_NORM_W] = k->data;
-        rc = ddp__cpu_conv_fwd(&folded);
+        rc = ddp__cpu_conv_run(&folded);
     }
     ddp__pack_put(&p->folds, k);
     return rc;

@@ -76,6 +76,7 @@ libddp_core_la_SOURCES += \
     %D%/bias.c \
     %D%/bias.h \
     %D%/conv.c \
+    %D%/conv.h \
     %D%/conv_onednn.h \
     %D%/conv_onednn.c \
     %D%/conv_norm.c \
