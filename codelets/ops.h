@@ -395,6 +395,13 @@ struct ddp__conv {
     float eps; /* CONV_NORM: of the batch norm */
 };
 
+/* Filters of kh x kw without strides, dilation, groups and padding. */
+static inline struct ddp__conv ddp__conv_plain(int kh, int kw)
+{
+    return (struct ddp__conv){
+        .kh = kh, .kw = kw, .sh = 1, .sw = 1, .dh = 1, .dw = 1, .groups = 1};
+}
+
 /* Input channels of a group of weights, where x has c. */
 static inline int ddp__conv_in(const struct ddp__conv *k, int c)
 {

@@ -72,12 +72,11 @@ static int run_new(struct run *u)
 {
     const struct ddp__dnn_shape *s = u->s;
     size_t x = (size_t)(s->h * s->w), y = (size_t)(s->oh * s->ow), images;
-    struct ddp__conv one = {1, 1, 1, 1, .dh = 1, .dw = 1, .groups = 1};
 
     u->column = *s;
     u->column.h = u->column.oh = s->n;
     u->column.n = u->column.w = u->column.ow = 1;
-    u->column.conv = one;
+    u->column.conv = ddp__conv_plain(1, 1);
     u->x = (struct ddp__amx_run){.x_row = x * (size_t)s->c};
     u->dy = (struct ddp__amx_run){.dy_row = y * (size_t)s->o};
     plan_pixels(u, x, &u->x);

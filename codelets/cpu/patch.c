@@ -111,8 +111,7 @@ bool ddp__patch_pays(const struct ddp__dnn_shape *s)
 struct ddp__dnn_shape ddp__patch_product(const struct ddp__patch *p, int n)
 {
     const struct ddp__dnn_shape *s = &p->layer;
-
-    return (struct ddp__dnn_shape){
+    struct ddp__dnn_shape product = {
         .dense = true,
         .type = s->type,
         .n = n * s->oh * s->ow,
@@ -122,17 +121,13 @@ struct ddp__dnn_shape ddp__patch_product(const struct ddp__patch *p, int n)
         .oh = 1,
         .ow = 1,
         .o = (int)ddp__patch_out(p),
-        .conv = {.kh = 1,
-                 .kw = 1,
-                 .sh = 1,
-                 .sw = 1,
-                 .dh = 1,
-                 .dw = 1,
-                 .groups = 1,
-                 .bias = s->conv.bias,
-                 .act = s->conv.act},
+        .conv = ddp__conv_plain(1, 1),
         .sum = s->sum,
     };
+
+    product.conv.bias = s->conv.bias;
+    product.conv.act = s->conv.act;
+    return product;
 }
 
 void ddp__patch_list_pixels(const struct ddp__patch *p, int *pixel)

@@ -159,15 +159,9 @@ static int phase_new(struct ddp__plan **out, const struct ddp__dnn_shape *s,
         return 0;
     u.h = v.in;
     u.w = h.in;
-    u.conv = (struct ddp__conv){.kh = v.size,
-                                .kw = h.size,
-                                .sh = 1,
-                                .sw = 1,
-                                .dh = 1,
-                                .dw = 1,
-                                .top = v.before,
-                                .left = h.before,
-                                .groups = 1};
+    u.conv = ddp__conv_plain(v.size, h.size);
+    u.conv.top = v.before;
+    u.conv.left = h.before;
     if ((rc = plan_new(out, &u, DDP__BWD_X)) < 0)
         return rc;
     (*out)->taps =

@@ -24,15 +24,9 @@ void ddp__plan_shape_of(const struct ddp__call *c, struct ddp__dnn_shape *s)
         s->c = x.h * x.w * x.c;
         s->o = y.h * y.w * y.c;
         s->h = s->w = s->oh = s->ow = 1;
-        s->conv = (struct ddp__conv){.kh = 1,
-                                     .kw = 1,
-                                     .sh = 1,
-                                     .sw = 1,
-                                     .dh = 1,
-                                     .dw = 1,
-                                     .groups = 1,
-                                     .bias = c->dense.bias,
-                                     .act = c->dense.act};
+        s->conv = ddp__conv_plain(1, 1);
+        s->conv.bias = c->dense.bias;
+        s->conv.act = c->dense.act;
     } else {
         s->conv = c->conv;
         s->conv.bias |= c->op == DDP__OP_CONV_NORM;
