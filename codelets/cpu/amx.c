@@ -42,8 +42,8 @@
 #include "amx_fill.h"
 #include "amx_run.h"
 #include "amx_tile.h"
-#include "base/error.h"
 #include "cpu.h"
+#include "gradient.h"
 #include "thread.h"
 
 #ifdef DDP__AMX
@@ -52,7 +52,7 @@
  * fewer steps remain in the second level. */
 enum { BLOCK_STEPS = 64, BLOCK_STEPS_OF_ONE = 32 };
 
-bool ddp__amx_fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -249,8 +249,8 @@ static struct ddp__dnn_shape join_images(const struct ddp__dnn_shape *s)
     return u;
 }
 
-int ddp__amx_bwd_w(const struct ddp__dnn_shape *s, const void *x,
-                   const void *dy, bool accumulate, float *dw)
+static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+               bool accumulate, float *dw)
 {
     struct ddp__dnn_shape u = join_images(s);
     struct ddp__amx_run r = {.s = &u,
@@ -271,19 +271,6 @@ int ddp__amx_bwd_w(const struct ddp__dnn_shape *s, const void *x,
     return 0;
 }
 
-#else
-
-bool ddp__amx_fits(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-int ddp__amx_bwd_w(const struct ddp__dnn_shape *s, const void *x,
-                   const void *dy, bool accumulate, float *dw)
-{
-    (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
-    return ddp__fail(DDP_ENODEV, "this weight gradient needs AMX");
-}
+const struct ddp__gradient ddp__amx = {.name = "AMX", .fits = fits, .run = run};
 
 #endif

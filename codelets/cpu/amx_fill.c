@@ -6,6 +6,7 @@
 #include "amx_fill.h"
 #include "cpu.h"
 #include "amx_run.h"
+#include "isa.h"
 
 #ifdef DDP__AMX
 #include "turn16.h"

@@ -4,7 +4,7 @@
 #ifndef DDP_AMX_RUN_H
 #define DDP_AMX_RUN_H
 
-#include "amx.h"
+#include "onednn.h"
 
 enum { DDP__AMX_STEP = 32, DDP__AMX_PAIRS = 16 };
 enum { DDP__AMX_ROW = 32 }; /* bf16 of a tile row */

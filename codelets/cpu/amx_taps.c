@@ -25,16 +25,15 @@
 
 #include "amx_fill.h"
 #include "amx_run.h"
-#include "amx_taps.h"
 #include "amx_tile.h"
-#include "base/error.h"
 #include "cpu.h"
+#include "gradient.h"
 #include "taps_pairs.h"
 #include "thread.h"
 
 #ifdef DDP__AMX
 
-bool ddp__amx_taps_fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
     int steps = (s->n + DDP__AMX_STEP - 1) / DDP__AMX_STEP;
@@ -132,8 +131,8 @@ DDP__AMX_TARGET static void multiply_all(const struct run *u, bool add,
     _tile_release();
 }
 
-int ddp__amx_taps_run(const struct ddp__dnn_shape *s, const void *x,
-                      const void *dy, bool accumulate, float *dw)
+static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+               bool accumulate, float *dw)
 {
     struct run u = {.s = s};
     size_t c = (size_t)s->c, o = (size_t)s->o;
@@ -149,19 +148,7 @@ int ddp__amx_taps_run(const struct ddp__dnn_shape *s, const void *x,
     return 0;
 }
 
-#else
-
-bool ddp__amx_taps_fits(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-int ddp__amx_taps_run(const struct ddp__dnn_shape *s, const void *x,
-                      const void *dy, bool accumulate, float *dw)
-{
-    (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
-    return ddp__fail(DDP_ENODEV, "this weight gradient needs AMX");
-}
+const struct ddp__gradient ddp__amx_taps = {
+    .name = "products of taps on AMX", .fits = fits, .run = run};
 
 #endif

@@ -4,7 +4,11 @@
 #ifndef DDP_AMX_TILE_H
 #define DDP_AMX_TILE_H
 
-#include "amx.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "isa.h"
 
 #ifdef DDP__AMX
 #include <immintrin.h>

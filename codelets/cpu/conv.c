@@ -5,17 +5,14 @@
  */
 #include "config.h"
 
-#include "amx.h"
-#include "amx_taps.h"
 #include "bias.h"
 #include "conv.h"
 #include "conv_onednn.h"
 #include "dense.h"
 #include "dense_wgrad.h"
 #include "depthwise.h"
-#include "depthwise_wgrad_rows.h"
 #include "depthwise_train.h"
-#include "depthwise_wgrad.h"
+#include "gradient.h"
 #include "packed.h"
 #include "patch_run.h"
 #include "plan.h"
@@ -23,8 +20,6 @@
 #include "skinny.h"
 #include "taps.h"
 #include "taps_wgrad.h"
-#include "wgrad.h"
-#include "wgrad_thin.h"
 #include "wino.h"
 
 static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
@@ -112,18 +107,8 @@ int ddp__cpu_conv_run(const struct ddp__task *t)
         return ddp__depthwise_train_run(t, &p->shape, p->pass);
     case DDP__WAY_WINO_WGRAD:
         return run_gradient(t, p, ddp__wino_bwd_w);
-    case DDP__WAY_AMX:
-        return run_gradient(t, p, ddp__amx_bwd_w);
-    case DDP__WAY_AMX_TAPS:
-        return run_gradient(t, p, ddp__amx_taps_run);
-    case DDP__WAY_WGRAD:
-        return run_gradient(t, p, ddp__wgrad_run);
-    case DDP__WAY_WGRAD_THIN:
-        return run_gradient(t, p, ddp__wgrad_thin_run);
-    case DDP__WAY_DEPTHWISE_WGRAD:
-        return ddp__depthwise_wgrad_run(t, &p->shape);
-    case DDP__WAY_DEPTHWISE_WGRAD_ROWS:
-        return run_gradient(t, p, ddp__depthwise_wgrad_rows_run);
+    case DDP__WAY_GRADIENT:
+        return run_gradient(t, p, p->gradient->run);
     case DDP__WAY_PRIMITIVE:
     case DDP__WAYS:
         break;

@@ -25,9 +25,8 @@
  */
 #include "config.h"
 
-#include "base/error.h"
 #include "cpu.h"
-#include "depthwise_wgrad.h"
+#include "gradient.h"
 #include "isa.h"
 #include "thread.h"
 #include "v16.h"
@@ -203,8 +202,8 @@ static struct next next_of(const struct ddp__dnn_shape *s, const void *data,
 }
 
 /* What image i adds from row `at` of dy on. */
-static void add_strip(const struct strips *p, const struct ddp__task *t, int i,
-                      int at)
+static void add_strip(const struct strips *p, const void *x_data,
+                      const void *dy_data, int i, int at)
 {
     const struct ddp__dnn_shape *s = p->s;
     const struct ddp__conv *k = &s->conv;
@@ -212,16 +211,12 @@ static void add_strip(const struct strips *p, const struct ddp__task *t, int i,
     struct window n = {(size_t)rows, (size_t)s->ow, (size_t)p->width,
                        (size_t)k->sh};
     int last = ddp__min_int((at + rows - 1) * k->sh - k->top + SIDE, s->h);
-    struct next next_x =
-        next_of(s, t->data[DDP__CONV_BWD_W_X], (i * s->h + last) * s->w);
-    struct next next_dy = next_of(s, t->data[DDP__CONV_BWD_W_DY],
-                                  (i * s->oh + at + rows) * s->ow);
+    struct next next_x = next_of(s, x_data, (i * s->h + last) * s->w);
+    struct next next_dy = next_of(s, dy_data, (i * s->oh + at + rows) * s->ow);
 
     for (size_t c = 0; c < (size_t)s->c; c += LANES) {
-        struct image x =
-            channels_of(t->data[DDP__CONV_BWD_W_X], i, s->h, s->w, s, c);
-        struct image dy =
-            channels_of(t->data[DDP__CONV_BWD_W_DY], i, s->oh, s->ow, s, c);
+        struct image x = channels_of(x_data, i, s->h, s->w, s, c);
+        struct image dy = channels_of(dy_data, i, s->oh, s->ow, s, c);
 
         fill_plane(&x, at * k->sh - k->top, (rows - 1) * k->sh + SIDE, k->left,
                    p->width, p->x, &next_x);
@@ -230,7 +225,7 @@ static void add_strip(const struct strips *p, const struct ddp__task *t, int i,
     }
 }
 
-bool ddp__depthwise_wgrad_fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -239,34 +234,21 @@ bool ddp__depthwise_wgrad_fits(const struct ddp__dnn_shape *s)
            k->top < SIDE && k->left < SIDE && !k->bias && ddp__avx512_here();
 }
 
-int ddp__depthwise_wgrad_run(const struct ddp__task *t,
-                             const struct ddp__dnn_shape *s)
+static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+               bool accumulate, float *dw)
 {
     struct strips p;
 
     if (strips_new(s, &p) < 0)
         return DDP_ENOMEM;
-    for (int i = 0; i < t->n; i++)
+    for (int i = 0; i < s->n; i++)
         for (int at = 0; at < s->oh; at += p.rows)
-            add_strip(&p, t, i, at);
-    put_gradient(p.dw, (size_t)s->c, t->accumulate, t->data[DDP__CONV_BWD_W_G]);
+            add_strip(&p, x, dy, i, at);
+    put_gradient(p.dw, (size_t)s->c, accumulate, dw);
     return 0;
 }
 
-#else
-
-bool ddp__depthwise_wgrad_fits(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-int ddp__depthwise_wgrad_run(const struct ddp__task *t,
-                             const struct ddp__dnn_shape *s)
-{
-    (void)t;
-    (void)s;
-    return ddp__fail(DDP_ENODEV, "this weight gradient needs AVX-512");
-}
+const struct ddp__gradient ddp__depthwise_wgrad = {
+    .name = "depthwise weight gradient", .fits = fits, .run = run};
 
 #endif

@@ -24,10 +24,9 @@
 #include "config.h"
 
 #include "act.h"
-#include "base/error.h"
 #include "cpu.h"
 #include "depthwise_wgrad_band.h"
-#include "depthwise_wgrad_rows.h"
+#include "gradient.h"
 #include "isa.h"
 #include "thread.h"
 #include "v16.h"
@@ -127,7 +126,7 @@ static void put_gradient(const struct run *r, bool add, float *dw)
                   r->total[(j / LANES * TAPS + i) * LANES + j % LANES];
 }
 
-bool ddp__depthwise_wgrad_rows_fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -156,8 +155,8 @@ static int run_new(struct run *r)
     return 0;
 }
 
-int ddp__depthwise_wgrad_rows_run(const struct ddp__dnn_shape *s, const void *x,
-                                  const void *dy, bool accumulate, float *dw)
+static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+               bool accumulate, float *dw)
 {
     bool b = s->type == DDP_BF16;
     struct run r = {.s = s,
@@ -178,19 +177,7 @@ int ddp__depthwise_wgrad_rows_run(const struct ddp__dnn_shape *s, const void *x,
     return 0;
 }
 
-#else
-
-bool ddp__depthwise_wgrad_rows_fits(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-int ddp__depthwise_wgrad_rows_run(const struct ddp__dnn_shape *s, const void *x,
-                                  const void *dy, bool accumulate, float *dw)
-{
-    (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
-    return ddp__fail(DDP_ENODEV, "this weight gradient needs AVX-512");
-}
+const struct ddp__gradient ddp__depthwise_wgrad_rows = {
+    .name = "depthwise weight gradient by rows", .fits = fits, .run = run};
 
 #endif

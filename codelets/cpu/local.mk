@@ -62,7 +62,6 @@ libddp_core_la_SOURCES += \
 if HAVE_ONEDNN
 libddp_core_la_SOURCES += \
     %D%/amx.c \
-    %D%/amx.h \
     %D%/amx_fill.c \
     %D%/amx_fill.h \
     %D%/amx_pixels.c \
@@ -70,7 +69,6 @@ libddp_core_la_SOURCES += \
     %D%/amx_run.h \
     %D%/amx_tile.h \
     %D%/amx_taps.c \
-    %D%/amx_taps.h \
     %D%/amx_weight.c \
     %D%/amx_weight.h \
     %D%/bias.c \
@@ -98,11 +96,11 @@ libddp_core_la_SOURCES += \
     %D%/depthwise_v16.c \
     %D%/depthwise_v16.h \
     %D%/depthwise_wgrad.c \
-    %D%/depthwise_wgrad.h \
     %D%/depthwise_wgrad_band.c \
     %D%/depthwise_wgrad_band.h \
     %D%/depthwise_wgrad_rows.c \
-    %D%/depthwise_wgrad_rows.h \
+    %D%/gradient.c \
+    %D%/gradient.h \
     %D%/infer.c \
     %D%/infer.h \
     %D%/kept.c \
@@ -175,11 +173,9 @@ libddp_core_la_SOURCES += \
     %D%/way.c \
     %D%/way.h \
     %D%/wgrad.c \
-    %D%/wgrad.h \
     %D%/wgrad_panel.c \
     %D%/wgrad_panel.h \
     %D%/wgrad_thin.c \
-    %D%/wgrad_thin.h \
     %D%/wino.c \
     %D%/wino.h \
     %D%/wino_f37.h \

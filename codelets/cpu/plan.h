@@ -46,12 +46,7 @@ enum ddp__way {
     DDP__WAY_DEPTHWISE_TRAIN,
     /* weight gradient */
     DDP__WAY_WINO_WGRAD,
-    DDP__WAY_AMX,
-    DDP__WAY_AMX_TAPS,
-    DDP__WAY_WGRAD,
-    DDP__WAY_WGRAD_THIN,
-    DDP__WAY_DEPTHWISE_WGRAD,
-    DDP__WAY_DEPTHWISE_WGRAD_ROWS,
+    DDP__WAY_GRADIENT, /* gradient */
     DDP__WAYS
 };
 
@@ -79,6 +74,7 @@ struct ddp__plan {
     int parts;              /* of rows */
     int gap;                /* pixels between images that are side by side */
     const struct ddp__infer *infer;
+    const struct ddp__gradient *gradient;
 };
 
 /* Make and free the plan of a convolution or dense layer. */

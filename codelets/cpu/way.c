@@ -6,14 +6,11 @@
  */
 #include "config.h"
 
-#include "amx.h"
 #include "amx_pixels.h"
-#include "amx_taps.h"
 #include "dense.h"
 #include "depthwise.h"
 #include "depthwise_train.h"
-#include "depthwise_wgrad.h"
-#include "depthwise_wgrad_rows.h"
+#include "gradient.h"
 #include "infer.h"
 #include "onednn_wrong.h"
 #include "plan_shape.h"
@@ -21,8 +18,6 @@
 #include "taps.h"
 #include "thin.h"
 #include "way.h"
-#include "wgrad.h"
-#include "wgrad_thin.h"
 #include "wino_kind.h"
 
 /* Rows of fewer pixels are narrow; wide ones are not made longer than this. */
@@ -40,14 +35,10 @@ const char *ddp__way_kernel(const struct ddp__plan *p)
         [DDP__WAY_AMX_PIXELS] = "products of pixels on AMX",
         [DDP__WAY_DEPTHWISE_TRAIN] = "depthwise rows",
         [DDP__WAY_WINO_WGRAD] = "Winograd",
-        [DDP__WAY_AMX] = "AMX",
-        [DDP__WAY_AMX_TAPS] = "products of taps on AMX",
-        [DDP__WAY_WGRAD] = "products over pixels",
-        [DDP__WAY_WGRAD_THIN] = "products of few channels",
-        [DDP__WAY_DEPTHWISE_WGRAD] = "depthwise weight gradient",
-        [DDP__WAY_DEPTHWISE_WGRAD_ROWS] = "depthwise weight gradient by rows",
     };
 
+    if (p->way == DDP__WAY_GRADIENT)
+        return p->gradient->name;
     return p->way == DDP__WAY_INFER ? p->infer->name : name[p->way];
 }
 
@@ -82,27 +73,20 @@ static int gap_of(const struct ddp__plan *p)
 /* ---- libddp's kernels --------------------------------------------------- */
 
 /* pays: as products of patches. */
-static enum ddp__way way_of_gradient(const struct ddp__dnn_shape *s, bool pays)
+static enum ddp__way way_of_gradient(struct ddp__plan *p, bool pays)
 {
+    const struct ddp__dnn_shape *s = &p->shape;
+
     if (ddp__skinny_fits(s, DDP__BWD_W))
         return DDP__WAY_SKINNY;
     if (ddp__taps_fits(s, DDP__BWD_W))
         return DDP__WAY_TAPS;
     if (!pays && ddp__dense_fits(s, DDP__BWD_W))
         return DDP__WAY_DENSE;
-    if (ddp__depthwise_wgrad_fits(s))
-        return DDP__WAY_DEPTHWISE_WGRAD;
-    if (ddp__depthwise_wgrad_rows_fits(s))
-        return DDP__WAY_DEPTHWISE_WGRAD_ROWS;
     if (!pays && ddp__wino_fits(s))
         return DDP__WAY_WINO_WGRAD;
-    if (!pays && ddp__wgrad_thin_fits(s))
-        return DDP__WAY_WGRAD_THIN;
-    if (ddp__amx_taps_fits(s))
-        return DDP__WAY_AMX_TAPS;
-    if (ddp__amx_fits(s))
-        return DDP__WAY_AMX;
-    return !pays && ddp__wgrad_fits(s) ? DDP__WAY_WGRAD : DDP__WAY_PRIMITIVE;
+    p->gradient = ddp__gradient_of(s);
+    return p->gradient ? DDP__WAY_GRADIENT : DDP__WAY_PRIMITIVE;
 }
 
 /* 1x1 of training. */
@@ -147,7 +131,7 @@ void ddp__way_choose(struct ddp__plan *p, const struct ddp__call *c)
     bool wrong = ddp__dnn_is_wrong(&p->shape),
          pays = ddp__patch_pays(&p->shape);
 
-    p->way = p->pass == DDP__BWD_W ? way_of_gradient(&p->shape, pays)
+    p->way = p->pass == DDP__BWD_W ? way_of_gradient(p, pays)
                                    : way_of_layer(p, c, pays);
     if (p->way != DDP__WAY_PRIMITIVE)
         return;

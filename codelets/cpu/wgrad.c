@@ -21,11 +21,10 @@
  */
 #include "config.h"
 
-#include "base/error.h"
 #include "cpu.h"
+#include "gradient.h"
 #include "isa.h"
 #include "thread.h"
-#include "wgrad.h"
 #include "wgrad_panel.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -33,7 +32,8 @@
 /* Steps of a block at most, and channels that pay for panels. */
 enum { PANEL = DDP__PANEL, STEPS = 200, LEAST = 64 };
 
-bool ddp__wgrad_fits(const struct ddp__dnn_shape *s)
+/* Dense layers, too. */
+static bool fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -190,8 +190,8 @@ static int run_new(struct run *r)
     return 0;
 }
 
-int ddp__wgrad_run(const struct ddp__dnn_shape *s, const void *x,
-                   const void *dy, bool accumulate, float *dw)
+static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+               bool accumulate, float *dw)
 {
     struct run r = {.s = s,
                     .x = x,
@@ -213,19 +213,7 @@ int ddp__wgrad_run(const struct ddp__dnn_shape *s, const void *x,
     return 0;
 }
 
-#else
-
-bool ddp__wgrad_fits(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-int ddp__wgrad_run(const struct ddp__dnn_shape *s, const void *x,
-                   const void *dy, bool accumulate, float *dw)
-{
-    (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
-    return ddp__fail(DDP_ENODEV, "this weight gradient needs AVX-512");
-}
+const struct ddp__gradient ddp__wgrad = {
+    .name = "products over pixels", .yields = true, .fits = fits, .run = run};
 
 #endif

@@ -1,6 +1,9 @@
 /* wgrad_thin.c - weight gradients of layers with few channels on one side
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
+ * Of 1x1 layers, and of the three pixels in a row that a 3x3 layer of three
+ * channels sees.
+ *
  * Both operands are read once, in place, while the next block of pixels is
  * prefetched; the whole gradient is in the caches.  Sums of blocks are added up
  * in groups, and those of groups in a total, so that the error does not grow
@@ -31,12 +34,11 @@
 #include "config.h"
 
 #include "act.h"
-#include "base/error.h"
 #include "cpu.h"
+#include "gradient.h"
 #include "isa.h"
 #include "thin_tile.h"
 #include "thread.h"
-#include "wgrad_thin.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 /* The most channels that are few, bytes of a block of pixels, which suit the
@@ -242,7 +244,7 @@ static bool is_thin(const struct ddp__dnn_shape *s)
            few <= (s->type == DDP_BF16 ? MOST_FEW_BF16 : MOST_FEW);
 }
 
-bool ddp__wgrad_thin_fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -272,8 +274,8 @@ static int run_new(struct run *r)
     return 0;
 }
 
-int ddp__wgrad_thin_run(const struct ddp__dnn_shape *s, const void *x,
-                        const void *dy, bool accumulate, float *dw)
+static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+               bool accumulate, float *dw)
 {
     size_t c = (size_t)(s->conv.kh * s->conv.kw * s->c), o = (size_t)s->o;
     bool few_x = is_first(s) || c < o;
@@ -295,19 +297,10 @@ int ddp__wgrad_thin_run(const struct ddp__dnn_shape *s, const void *x,
     return 0;
 }
 
-#else
-
-bool ddp__wgrad_thin_fits(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-int ddp__wgrad_thin_run(const struct ddp__dnn_shape *s, const void *x,
-                        const void *dy, bool accumulate, float *dw)
-{
-    (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
-    return ddp__fail(DDP_ENODEV, "this weight gradient needs AVX-512");
-}
+const struct ddp__gradient ddp__wgrad_thin = {.name =
+                                                  "products of few channels",
+                                              .yields = true,
+                                              .fits = fits,
+                                              .run = run};
 
 #endif
