@@ -243,7 +243,8 @@ static void test_frozen_norm(void)
     train(norm, d, &cfg);
     train(like, d, &cfg);
     values(norm, "bn2.running_mean", now);
-    ok(memcmp(now, mean, sizeof(mean)) == 0, "a frozen norm's mean is not changed");
+    ok(memcmp(now, mean, sizeof(mean)) == 0,
+       "a frozen norm's mean is not changed");
     values(norm, "bn2.weight", now);
     ok(memcmp(now, scale, sizeof(scale)) == 0, "and its scale");
     /* f32 in another order, STEPS times. */

@@ -51,7 +51,8 @@ static ddp_layer_t *conv(int in, int out, int stride)
 }
 
 /* Norms in a row, with activations and without, around a residual that is added
- * in one (with a mask: 16 channels; and without: 12), and next to each other. */
+ * in one (with a mask: 16 channels; and without: 12), and next to each other.
+ */
 static ddp_chain_t *rich(void)
 {
     return ddp_chain_new(
