@@ -195,12 +195,15 @@ libddp_core_la_SOURCES += \
     %D%/wino_round.h \
     %D%/wino_square.c \
     %D%/wino_square.h \
+    %D%/wino_square_loops.h \
     %D%/wino_taps.h \
     %D%/wino_tile.c \
     %D%/wino_tile.h \
     %D%/wino_unit.h \
     %D%/wino_value.h \
     %D%/wino_v16.h \
+    %D%/wino_vec16.h \
     %D%/wino_weight.c \
-    %D%/wino_weight.h
+    %D%/wino_weight.h \
+    %D%/wino_weight_loops.h
 endif

@@ -21,8 +21,6 @@
 #include "thread.h"
 #include "wino.h"
 #include "wino_forward.h"
-#include "wino_gemm.h"
-#include "wino_gemm_t.h"
 #include "wino_kind.h"
 #include "wino_round.h"
 #include "wino_tile.h"
@@ -81,7 +79,9 @@ size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
 
 int ddp__wino_parts(const struct ddp__dnn_shape *s)
 {
-    return (s->o + DDP__WINO_PANEL - 1) / DDP__WINO_PANEL;
+    int panel = (int)ddp__wino_kind_of(s)->products->panel;
+
+    return (s->o + panel - 1) / panel;
 }
 
 /* The units of integers lie behind them. */
@@ -94,14 +94,15 @@ static float *units_of_weights(const struct ddp__dnn_shape *s,
 int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w,
                    const float *by, bool turn, int part, void *packed)
 {
+    const struct ddp__wino_kind *kind = ddp__wino_kind_of(s);
     size_t o = (size_t)s->o, c = (size_t)s->c;
-    size_t first = (size_t)part * DDP__WINO_PANEL;
+    size_t first = (size_t)part * kind->products->panel;
     const struct ddp__wino_filters f = {
         .w = w, .by = by, .rows = c, .c = turn ? o : c, .turn = turn};
 
     if (s->type == DDP_F32)
-        ddp__wino_weights(ddp__wino_kind_of(s), &f, o, first,
-                          size_of_position(s), (float *)packed + first * c);
+        ddp__wino_weights(kind, &f, o, first, size_of_position(s),
+                          (float *)packed + first * c);
     else
         ddp__wino_weights_i16(&f, o, first, packed,
                               units_of_weights(s, packed));
@@ -179,7 +180,7 @@ static void multiply_positions(const struct gradient *g, size_t i, size_t j,
             .row = integers ? g->unit_z + k * g->m->o + i : NULL,
             .col = integers ? g->unit_v + k * g->m->c + j : NULL};
 
-        ddp__wino_gemm_t(&t, add, g->u + k * rows * cols, cols);
+        g->m->kind->products->multiply_t(&t, add, g->u + k * rows * cols, cols);
     }
 }
 
@@ -209,7 +210,7 @@ int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
 {
     struct ddp__wino_map m = ddp__wino_map(s);
     size_t all = (size_t)s->n * (size_t)m.across * (size_t)m.down;
-    size_t most = ddp__wino_group(all, tiles_of_gradient(s));
+    size_t most = ddp__wino_group(m.kind, all, tiles_of_gradient(s));
     size_t pos = positions(s), ldv = m.c + SKEW, ldz = m.o + SKEW;
     size_t images = pos * most * (ldv + ldz), sums = pos * m.c * m.o;
     float *v = ddp__scratch((images + sums + pos * (m.c + m.o)) * sizeof(*v));

@@ -1,11 +1,13 @@
 /* wino_f43.h - Winograd's F(4, 3): one direction of a tile and of a filter
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * After wino_vec16.h or wino_vec8.h.
  */
 #ifndef DDP_CPU_WINO_F43_H
 #define DDP_CPU_WINO_F43_H
 
-#include "wino.h"
-#include "wino_v16.h"
+/* Pixels of a tile, and those that see it. */
+enum { TILE = 4, IN = 6 };
 
 /* Polynomials are evaluated at 0, P, -P, Q, -Q and infinity.  Errors relative
  * to f64 of f32 layers of 64 and 256 channels, results and gradients of
@@ -22,10 +24,10 @@
 #define OF_Q (2 * Q2 * (Q2 - P2))
 
 /* t = B' d */
-DDP__WINO_INLINE void input6(const v16 d[6], v16 t[6])
+VEC_INLINE void input6(const vec d[6], vec t[6])
 {
-    v16 p = FNMA(SET(Q2), d[2], d[4]), q = FNMA(SET(Q2), d[1], d[3]);
-    v16 r = FNMA(SET(P2), d[2], d[4]), s = FNMA(SET(P2), d[1], d[3]);
+    vec p = FNMA(SET(Q2), d[2], d[4]), q = FNMA(SET(Q2), d[1], d[3]);
+    vec r = FNMA(SET(P2), d[2], d[4]), s = FNMA(SET(P2), d[1], d[3]);
 
     t[0] = FMA(SET(P2 * Q2), d[0], FNMA(SET(P2 + Q2), d[2], d[4]));
     t[1] = FMA(SET(P), q, p);
@@ -36,10 +38,10 @@ DDP__WINO_INLINE void input6(const v16 d[6], v16 t[6])
 }
 
 /* y = A' m */
-DDP__WINO_INLINE void output6(const v16 m[6], v16 y[4])
+VEC_INLINE void output6(const vec m[6], vec y[4])
 {
-    v16 p = ADD(m[1], m[2]), q = SUB(m[1], m[2]);
-    v16 r = ADD(m[3], m[4]), s = SUB(m[3], m[4]);
+    vec p = ADD(m[1], m[2]), q = SUB(m[1], m[2]);
+    vec r = ADD(m[3], m[4]), s = SUB(m[3], m[4]);
 
     y[0] = ADD(ADD(m[0], p), r);
     y[1] = FMA(SET(Q), s, MUL(SET(P), q));
@@ -48,10 +50,10 @@ DDP__WINO_INLINE void output6(const v16 m[6], v16 y[4])
 }
 
 /* z = A e */
-DDP__WINO_INLINE void spread4(const v16 e[4], v16 z[6])
+VEC_INLINE void spread4(const vec e[4], vec z[6])
 {
-    v16 p = FMA(SET(P2), e[2], e[0]), q = FMA(SET(P2), e[3], e[1]);
-    v16 r = FMA(SET(Q2), e[2], e[0]), s = FMA(SET(Q2), e[3], e[1]);
+    vec p = FMA(SET(P2), e[2], e[0]), q = FMA(SET(P2), e[3], e[1]);
+    vec r = FMA(SET(Q2), e[2], e[0]), s = FMA(SET(Q2), e[3], e[1]);
 
     z[0] = e[0];
     z[1] = FMA(SET(P), q, p);
@@ -62,10 +64,10 @@ DDP__WINO_INLINE void spread4(const v16 e[4], v16 z[6])
 }
 
 /* u = G w */
-DDP__WINO_INLINE void weight3(const v16 w[3], v16 u[6])
+VEC_INLINE void weight3(const vec w[3], vec u[6])
 {
-    v16 p = FMA(SET(1 / OF_P), w[0], MUL(SET(P2 / OF_P), w[2]));
-    v16 r = FMA(SET(1 / OF_Q), w[0], MUL(SET(Q2 / OF_Q), w[2]));
+    vec p = FMA(SET(1 / OF_P), w[0], MUL(SET(P2 / OF_P), w[2]));
+    vec r = FMA(SET(1 / OF_Q), w[0], MUL(SET(Q2 / OF_Q), w[2]));
 
     u[0] = MUL(SET(1 / OF_0), w[0]);
     u[1] = FMA(SET(P / OF_P), w[1], p);
@@ -76,10 +78,10 @@ DDP__WINO_INLINE void weight3(const v16 w[3], v16 u[6])
 }
 
 /* w = G' u */
-DDP__WINO_INLINE void gradient6(const v16 u[6], v16 w[3])
+VEC_INLINE void gradient6(const vec u[6], vec w[3])
 {
-    v16 p = ADD(u[1], u[2]), q = SUB(u[1], u[2]);
-    v16 r = ADD(u[3], u[4]), s = SUB(u[3], u[4]);
+    vec p = ADD(u[1], u[2]), q = SUB(u[1], u[2]);
+    vec r = ADD(u[3], u[4]), s = SUB(u[3], u[4]);
 
     w[0] =
         FMA(SET(1 / OF_0), u[0], FMA(SET(1 / OF_P), p, MUL(SET(1 / OF_Q), r)));

@@ -33,6 +33,7 @@
 #include "thread.h"
 #include "wino_forward.h"
 #include "wino_gemm.h"
+#include "wino_gemm_t.h"
 #include "wino_kind.h"
 #include "wino_round.h"
 #include "wino_tile.h"
@@ -118,7 +119,7 @@ static int multiply_position(void *arg, int i)
     if (r->ahead)
         multiply_ahead(g, &t, p);
     else
-        ddp__wino_gemm(&t, p, r->ldp);
+        f->m->kind->products->multiply(&t, p, r->ldp);
     return 0;
 }
 
@@ -153,11 +154,13 @@ static int run_group(void *arg, int i)
     return 0;
 }
 
-size_t ddp__wino_group(size_t all, size_t want)
+size_t ddp__wino_group(const struct ddp__wino_kind *kind, size_t all,
+                       size_t want)
 {
     size_t groups = (all + want - 1) / want, size = (all + groups - 1) / groups;
+    size_t rows = kind->products->rows;
 
-    return (size + 13) / 14 * 14;
+    return (size + rows - 1) / rows * rows;
 }
 
 static size_t group_size(const struct run *r)
@@ -166,7 +169,8 @@ static size_t group_size(const struct run *r)
     size_t small = r->ahead ? LARGE_WEIGHTS : SMALL_WEIGHTS;
     bool large = !ddp__wino_is_line(r->f->s) && bytes > small;
 
-    return ddp__wino_group(r->all, large ? LARGE_GROUP : SMALL_GROUP);
+    return ddp__wino_group(r->f->m->kind, r->all,
+                           large ? LARGE_GROUP : SMALL_GROUP);
 }
 
 /* A team shares groups, or if there is one its positions. */
@@ -174,11 +178,12 @@ int ddp__wino_forward(const struct ddp__wino_forward *f)
 {
     const struct ddp__dnn_shape *s = f->s;
     const struct ddp__wino_map *m = f->m;
+    bool is_wide = m->kind->products == &ddp__wino_products_v16;
     struct run r = {.f = f,
                     .all = (size_t)s->n * (size_t)m->across * (size_t)m->down,
                     .ldv = m->c + SKEW,
                     .ldp = m->o + SKEW,
-                    .ahead = s->type == DDP_F32 && ddp__amx_here()};
+                    .ahead = s->type == DDP_F32 && is_wide && ddp__amx_here()};
     size_t len = (size_t)s->n * (size_t)s->oh * (size_t)s->ow * m->o;
 
     r.most = group_size(&r);

@@ -4,7 +4,7 @@
 #ifndef DDP_CPU_WINO_FORWARD_H
 #define DDP_CPU_WINO_FORWARD_H
 
-#include "wino.h"
+#include "wino_kind.h"
 
 /* A pass of a layer that ddp__wino_fits(): y (+)= w * x. */
 struct ddp__wino_forward {
@@ -22,6 +22,7 @@ int ddp__wino_forward(const struct ddp__wino_forward *f);
 
 /* Groups of `want` tiles or somewhat more make `all`: as few as there can be,
  * of about equal size, and multiples of what a product multiplies at a time. */
-size_t ddp__wino_group(size_t all, size_t want);
+size_t ddp__wino_group(const struct ddp__wino_kind *kind, size_t all,
+                       size_t want);
 
 #endif

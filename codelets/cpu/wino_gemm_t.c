@@ -12,7 +12,7 @@
 #ifdef DDP__WINO
 #include "wino_gemm_sum.h"
 
-enum { ROWS = 8, PANEL = DDP__WINO_PANEL };
+enum { ROWS = 8, ROWS_OF_PRODUCTS = 14, PANEL = DDP__WINO_PANEL };
 
 /* A block of p, and its factors. */
 struct block {
@@ -121,5 +121,12 @@ void ddp__wino_gemm_t(const struct ddp__wino_product *g, bool add, float *p,
                 (wide ? whole_t : half_t)(&t);
         }
 }
+
+const struct ddp__wino_products ddp__wino_products_v16 = {
+    .panel = PANEL,
+    .rows = ROWS_OF_PRODUCTS,
+    .multiply = ddp__wino_gemm,
+    .multiply_t = ddp__wino_gemm_t,
+};
 
 #endif

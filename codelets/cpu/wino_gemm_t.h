@@ -4,10 +4,13 @@
 #ifndef DDP_CPU_WINO_GEMM_T_H
 #define DDP_CPU_WINO_GEMM_T_H
 
-#include "wino_gemm.h"
+#include "wino_kind.h"
 
 /* p[m][n] (+)= sum over k of a[k][m] b[k][n]; m a multiple of 8, n of 16. */
 void ddp__wino_gemm_t(const struct ddp__wino_product *g, bool add, float *p,
                       size_t ldp);
+
+/* Both products with AVX-512. */
+extern const struct ddp__wino_products ddp__wino_products_v16;
 
 #endif

@@ -12,8 +12,11 @@
 
 #ifdef DDP__WINO
 #include "wino_f37.h"
-#include "wino_f43.h"
+#include "wino_gemm_t.h"
 #include "wino_line.h"
+#include "wino_vec16.h"
+
+#include "wino_f43.h"
 #include "wino_taps.h"
 #include "wino_value.h"
 
@@ -189,7 +192,8 @@ LINE(3)
         .kh = kh_, .kw = kw_, .high = high_, .wide = wide_,                    \
         .pos = (taps) + (high_) * (wide_)-1, .input = input_##taps,            \
         .spread = spread_##taps, .output = output_##kh_##x##kw_,               \
-        .weigh = weigh_##taps, .gradient = gradient_##taps                     \
+        .weigh = weigh_##taps, .gradient = gradient_##taps,                    \
+        .products = &ddp__wino_products_v16                                    \
     }
 
 const struct ddp__wino_kind ddp__wino_line[4] = {

@@ -15,44 +15,20 @@
 #include "wino_weight.h"
 
 #ifdef DDP__WINO
-#include "wino_f43.h"
-#include "wino_taps.h"
+#include "wino_square.h"
 #include "wino_unit.h"
+#include "wino_vec16.h"
 
-enum { IN = DDP__WINO_IN };
+#include "wino_weight_loops.h"
 
 /* ---- filters ------------------------------------------------------------ */
 
-/* u[36], step apart, of the nine vectors w; past (a constant) the caches */
-DDP__WINO_INLINE void weight_tile(const v16 w[9], bool past, size_t step,
-                                  float *u)
+size_t ddp__wino_panel(const struct ddp__wino_kind *kind, size_t columns,
+                       size_t first)
 {
-    v16 t[IN][3];
+    size_t panel = kind->products->panel;
 
-#pragma GCC unroll 3
-    for (int j = 0; j < 3; j++) {
-        v16 r[IN];
-
-        weight3((const v16[]){w[j], w[3 + j], w[6 + j]}, r);
-#pragma GCC unroll 6
-        for (int i = 0; i < IN; i++)
-            t[i][j] = r[i];
-    }
-#pragma GCC unroll 6
-    for (int i = 0; i < IN; i++) {
-        v16 r[IN];
-
-        weight3(t[i], r);
-#pragma GCC unroll 6
-        for (int j = 0; j < IN; j++)
-            put_weights(u + (size_t)(i * IN + j) * step, r[j], past);
-    }
-}
-
-size_t ddp__wino_panel(size_t columns, size_t first)
-{
-    return columns - first < DDP__WINO_PANEL ? DDP__WINO_VECTOR
-                                             : DDP__WINO_PANEL;
+    return columns - first < panel ? DDP__WINO_VECTOR : panel;
 }
 
 DDP__WINO void ddp__wino_weigh_square(const struct ddp__wino_filters *f,
@@ -76,7 +52,7 @@ void ddp__wino_weights(const struct ddp__wino_kind *kind,
                        const struct ddp__wino_filters *f, size_t columns,
                        size_t first, size_t step, float *u)
 {
-    size_t width = ddp__wino_panel(columns, first);
+    size_t width = ddp__wino_panel(kind, columns, first);
 
     for (size_t j = 0; j < width; j += 16)
         kind->weigh(f, first + j, width, step, u + j);
@@ -163,7 +139,7 @@ DDP__WINO void ddp__wino_weights_i16(const struct ddp__wino_filters *f,
                                      size_t columns, size_t first, uint32_t *q,
                                      float *unit)
 {
-    size_t width = ddp__wino_panel(columns, first);
+    size_t width = ddp__wino_panel(&ddp__wino_square[1], columns, first);
     float factor[IN * IN * 16];
 
     for (size_t j = 0; j < width; j += 16) {
@@ -177,39 +153,13 @@ DDP__WINO void ddp__wino_weights_i16(const struct ddp__wino_filters *f,
     ddp__store_end();
 }
 
-/* dw = G' u G */
+/* ---- gradient ----------------------------------------------------------- */
+
 DDP__WINO void ddp__wino_gradient_square(const float *u, size_t step,
                                          size_t len, size_t c, bool accumulate,
                                          float *dw)
 {
-    for (size_t l = 0; l < len; l += 16) {
-        v16 t[3][IN];
-
-#pragma GCC unroll 6
-        for (int j = 0; j < IN; j++) {
-            v16 d[IN], r[3];
-
-#pragma GCC unroll 6
-            for (int i = 0; i < IN; i++)
-                d[i] = LOAD(u + (size_t)(i * IN + j) * step + l);
-            gradient6(d, r);
-#pragma GCC unroll 3
-            for (int i = 0; i < 3; i++)
-                t[i][j] = r[i];
-        }
-#pragma GCC unroll 3
-        for (int i = 0; i < 3; i++) {
-            v16 r[3];
-
-            gradient6(t[i], r);
-#pragma GCC unroll 3
-            for (int j = 0; j < 3; j++) {
-                float *to = dw + (size_t)(i * 3 + j) * c + l;
-
-                STORE(to, accumulate ? ADD(LOAD(to), r[j]) : r[j]);
-            }
-        }
-    }
+    gradient_filter(u, step, len, c, accumulate, dw);
 }
 
 void ddp__wino_gradient(const struct ddp__wino_kind *kind, const float *u,

@@ -8,9 +8,10 @@
 
 #include "wino_kind.h"
 
-/* Columns of the panel that begins with column `first`: DDP__WINO_PANEL, or the
- * 16 that are left. */
-size_t ddp__wino_panel(size_t columns, size_t first);
+/* Columns of the panel that begins with column `first`: those that products of
+ * this kind have, or the 16 that are left. */
+size_t ddp__wino_panel(const struct ddp__wino_kind *kind, size_t columns,
+                       size_t first);
 
 /* A panel of the filters f (o, taps, c) as u[pos][rows][columns], positions
  * step apart: rows are channels, and columns filters from the first on; of the
