@@ -298,12 +298,14 @@ late_wire = \
 %C%_test_ops_avx2_SOURCES = %D%/test_ops.c
 %C%_test_ops_avx2_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_AVX2
 %C%_test_ops_avx2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_lanes \
-    -Wl,--wrap=ddp__avx512_here -Wl,--wrap=ddp__avx512_bf16_here
+    -Wl,--wrap=ddp__avx512_here -Wl,--wrap=ddp__avx512_bf16_here \
+    -Wl,--wrap=ddp__wino_lanes
 
 # The vectors of other processors, and a rank that describes its as another one.
 if HAVE_ONEDNN
 %C%_test_skinny_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_lanes \
     -Wl,--wrap=ddp__amx_here
+%C%_test_wino_line_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__wino_lanes
 %C%_test_host_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__dnn_isa
 endif
 

@@ -37,6 +37,7 @@ extern const struct ddp__device ddp__device_cpu;
 #include "cpu/isa.h"
 #include "cpu/onednn_library.h"
 #include "cpu/skinny_lanes.h"
+#include "cpu/wino_lanes.h"
 
 static int lanes = 8; /* of vectors, at most */
 
@@ -46,6 +47,17 @@ int __wrap_ddp__skinny_lanes(void)
 {
 #ifdef HAVE_ONEDNN
     return __real_ddp__skinny_lanes() < lanes ? 0 : lanes;
+#else
+    return 0;
+#endif
+}
+
+int __real_ddp__wino_lanes(void);
+int __wrap_ddp__wino_lanes(void);
+int __wrap_ddp__wino_lanes(void)
+{
+#ifdef HAVE_ONEDNN
+    return __real_ddp__wino_lanes() < lanes ? 0 : lanes;
 #else
     return 0;
 #endif

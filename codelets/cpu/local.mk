@@ -187,8 +187,12 @@ libddp_core_la_SOURCES += \
     %D%/wino_gemm_sum.h \
     %D%/wino_gemm_t.c \
     %D%/wino_gemm_t.h \
+    %D%/wino_gemm_v8.c \
+    %D%/wino_gemm_v8.h \
     %D%/wino_kind.c \
     %D%/wino_kind.h \
+    %D%/wino_lanes.c \
+    %D%/wino_lanes.h \
     %D%/wino_line.c \
     %D%/wino_line.h \
     %D%/wino_round.c \
@@ -196,6 +200,8 @@ libddp_core_la_SOURCES += \
     %D%/wino_square.c \
     %D%/wino_square.h \
     %D%/wino_square_loops.h \
+    %D%/wino_square_v8.c \
+    %D%/wino_square_v8.h \
     %D%/wino_taps.h \
     %D%/wino_tile.c \
     %D%/wino_tile.h \
@@ -203,6 +209,7 @@ libddp_core_la_SOURCES += \
     %D%/wino_value.h \
     %D%/wino_v16.h \
     %D%/wino_vec16.h \
+    %D%/wino_vec8.h \
     %D%/wino_weight.c \
     %D%/wino_weight.h \
     %D%/wino_weight_loops.h

@@ -69,16 +69,22 @@ static bool sees_all(int in, int stride, int dilation, int pad, int first,
 
 /* Whether a pass over the weights takes longer than anything else.  Winograd's
  * filters are four times as large: it can have few rows where those fit into a
- * cache. */
+ * cache, with AVX-512.  With AVX2, one core of an Intel Xeon so limited takes
+ * milliseconds of forward and both gradients, weights changed before, as
+ * products of few rows and in Winograd's way: 7x7x64 0.06 0.07 0.05, 0.11 0.12
+ * 0.14; 8x8x128 0.25 0.27 0.19, 0.35 0.34 0.33; 4x4x256, 2 images 0.40 0.44
+ * 0.33, 0.40 0.47 0.34. */
 static bool has_few_rows(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
     int64_t weights = (int64_t)k->kh * k->kw * s->c * s->o;
-    bool more = k->kh * k->kw > 1 && (weights >= LARGE || !ddp__wino_fits(s));
+    int lanes = ddp__skinny_lanes();
+    bool more = k->kh * k->kw > 1 &&
+                (weights >= LARGE || lanes < 16 || !ddp__wino_fits(s));
 
     return s->type == DDP_F32 && !s->sum && k->groups == 1 &&
            (int64_t)s->n * s->oh * s->ow <= (more ? DDP__SKINNY_MOST : FEW) &&
-           s->c >= LEAST && s->o >= LEAST && ddp__skinny_lanes() > 0;
+           s->c >= LEAST && s->o >= LEAST && lanes > 0;
 }
 
 struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s)

@@ -258,21 +258,21 @@ int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w,
                    const float *by, bool turn, int part, void *packed)
 {
     (void)s, (void)w, (void)by, (void)turn, (void)part, (void)packed;
-    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX-512");
+    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX2");
 }
 
 int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
                   const float *packed, const float *bias, void *y)
 {
     (void)s, (void)x, (void)packed, (void)bias, (void)y;
-    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX-512");
+    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX2");
 }
 
 int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
                     const void *dy, bool accumulate, float *dw)
 {
     (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
-    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX-512");
+    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX2");
 }
 
 #endif

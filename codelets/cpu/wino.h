@@ -10,7 +10,7 @@
  *
  * Each of the 36 positions is a matrix product over channels (or tiles).  The
  * data gradient is a forward pass over dy with the filters turned round.
- * Needs AVX-512.
+ * Needs AVX-512, or for f32 AVX2 and FMA.
  *
  * Filters of one row or column in f32: 1x7 and 7x1 by F(3, 7), 9 products for 3
  * pixels instead of 21; 1x3 and 3x1 by F(4, 3), 6 for 4 instead of 12.  The

@@ -8,8 +8,10 @@
 
 #include "isa.h"
 #include "wino_kind.h"
+#include "wino_lanes.h"
 #include "wino_line.h"
 #include "wino_square.h"
+#include "wino_square_v8.h"
 #include "wino_tile.h"
 
 bool ddp__wino_off(void)
@@ -30,7 +32,7 @@ static bool is_of(const struct ddp__wino_kind *k,
            k->b == (s->type == DDP_BF16);
 }
 
-const struct ddp__wino_kind *ddp__wino_kind_of(const struct ddp__dnn_shape *s)
+static const struct ddp__wino_kind *kind_of_v16(const struct ddp__dnn_shape *s)
 {
     for (int i = 0; i < 2; i++)
         if (is_of(&ddp__wino_square[i], s))
@@ -39,6 +41,16 @@ const struct ddp__wino_kind *ddp__wino_kind_of(const struct ddp__dnn_shape *s)
         if (is_of(&ddp__wino_line[i], s))
             return &ddp__wino_line[i];
     return NULL;
+}
+
+const struct ddp__wino_kind *ddp__wino_kind_of(const struct ddp__dnn_shape *s)
+{
+    int lanes = ddp__wino_lanes();
+
+    if (lanes == 16)
+        return kind_of_v16(s);
+    return lanes == 8 && is_of(&ddp__wino_square_v8, s) ? &ddp__wino_square_v8
+                                                        : NULL;
 }
 
 bool ddp__wino_is_line(const struct ddp__dnn_shape *s)
@@ -102,7 +114,6 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s)
            s->c % DDP__WINO_VECTOR == 0 && s->o % DDP__WINO_VECTOR == 0 &&
            ddp__wino_has(k->act) && k->top < k->kh && k->left < k->kw &&
            k->bottom < k->kh && k->right < k->kw && !ddp__wino_off() &&
-           ddp__avx512_here() &&
            (s->type == DDP_F32 || __builtin_cpu_supports("avx512vnni"));
 }
 
