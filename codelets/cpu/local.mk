@@ -195,6 +195,9 @@ libddp_core_la_SOURCES += \
     %D%/wino_lanes.h \
     %D%/wino_line.c \
     %D%/wino_line.h \
+    %D%/wino_line_loops.h \
+    %D%/wino_line_v8.c \
+    %D%/wino_line_v8.h \
     %D%/wino_round.c \
     %D%/wino_round.h \
     %D%/wino_square.c \

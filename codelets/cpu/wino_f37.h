@@ -4,12 +4,11 @@
  * Polynomials are evaluated at p and -p for four points p, and at infinity.
  * R(x) is the product of x - q^2 over the other three points q: the rows of B'
  * for p and -p are those of the polynomials R(x^2) (p + x) and R(x^2) (p - x).
+ *
+ * After wino_vec16.h or wino_vec8.h.
  */
 #ifndef DDP_CPU_WINO_F37_H
 #define DDP_CPU_WINO_F37_H
-
-#include "wino.h"
-#include "wino_v16.h"
 
 /* p, and the squares of the other three points. */
 struct f37 {
@@ -38,27 +37,27 @@ static const struct f37 f37[4] = {
     F37(1.125, 0.25, 0.625, 2.125), F37(2.125, 0.25, 0.625, 1.125)};
 
 /* All that follows has constants only. */
-DDP__WINO_INLINE v16 times(double f, v16 v)
+VEC_INLINE vec times(double f, vec v)
 {
     return MUL(SET((float)f), v);
 }
 
-DDP__WINO_INLINE v16 add_times(double f, v16 v, v16 to)
+VEC_INLINE vec add_times(double f, vec v, vec to)
 {
     return FMA(SET((float)f), v, to);
 }
 
 /* d[0], d[2], d[4] and d[6] times the coefficients of R. */
-DDP__WINO_INLINE v16 times_rest(const struct f37 *k, const v16 *d)
+VEC_INLINE vec times_rest(const struct f37 *k, const vec *d)
 {
-    v16 r = add_times(-(k->a + k->b + k->c), d[4], d[6]);
+    vec r = add_times(-(k->a + k->b + k->c), d[4], d[6]);
 
     r = add_times(k->a * k->b + k->a * k->c + k->b * k->c, d[2], r);
     return add_times(-k->a * k->b * k->c, d[0], r);
 }
 
 /* 2 p R(p^2), by which G is divided. */
-DDP__WINO_INLINE double divisor(const struct f37 *k)
+VEC_INLINE double divisor(const struct f37 *k)
 {
     double q = k->p * k->p;
 
@@ -66,14 +65,14 @@ DDP__WINO_INLINE double divisor(const struct f37 *k)
 }
 
 /* t = B' d */
-DDP__WINO_INLINE void input9(const v16 d[9], v16 t[9])
+VEC_INLINE void input9(const vec d[9], vec t[9])
 {
     const struct f37 *k = &f37[0];
     double q = k->p * k->p;
 
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        v16 even = times_rest(&f37[i], d), odd = times_rest(&f37[i], d + 1);
+        vec even = times_rest(&f37[i], d), odd = times_rest(&f37[i], d + 1);
 
         t[2 * i] = FMA(SET((float)f37[i].p), even, odd);
         t[2 * i + 1] = FMS(SET((float)f37[i].p), even, odd);
@@ -83,15 +82,15 @@ DDP__WINO_INLINE void input9(const v16 d[9], v16 t[9])
 }
 
 /* y = A' m */
-DDP__WINO_INLINE void output9(const v16 m[9], v16 y[3])
+VEC_INLINE void output9(const vec m[9], vec y[3])
 {
-    y[0] = y[1] = _mm512_setzero_ps();
+    y[0] = y[1] = ZERO;
     y[2] = m[8];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         double p = f37[i].p;
-        v16 sum = ADD(m[2 * i], m[2 * i + 1]);
-        v16 difference = SUB(m[2 * i], m[2 * i + 1]);
+        vec sum = ADD(m[2 * i], m[2 * i + 1]);
+        vec difference = SUB(m[2 * i], m[2 * i + 1]);
 
         y[0] = ADD(y[0], sum);
         y[1] = add_times(p, difference, y[1]);
@@ -100,12 +99,12 @@ DDP__WINO_INLINE void output9(const v16 m[9], v16 y[3])
 }
 
 /* z = A e */
-DDP__WINO_INLINE void spread3(const v16 e[3], v16 z[9])
+VEC_INLINE void spread3(const vec e[3], vec z[9])
 {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         double p = f37[i].p;
-        v16 even = add_times(p * p, e[2], e[0]);
+        vec even = add_times(p * p, e[2], e[0]);
 
         z[2 * i] = add_times(p, e[1], even);
         z[2 * i + 1] = add_times(-p, e[1], even);
@@ -114,13 +113,13 @@ DDP__WINO_INLINE void spread3(const v16 e[3], v16 z[9])
 }
 
 /* u = G w */
-DDP__WINO_INLINE void weight7(const v16 w[7], v16 u[9])
+VEC_INLINE void weight7(const vec w[7], vec u[9])
 {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         double p = f37[i].p, q = p * p, f = 1 / divisor(&f37[i]);
-        v16 even = add_times(q * f, w[2], times(f, w[0]));
-        v16 odd = add_times(p * q * f, w[3], times(p * f, w[1]));
+        vec even = add_times(q * f, w[2], times(f, w[0]));
+        vec odd = add_times(p * q * f, w[3], times(p * f, w[1]));
 
         even = add_times(q * q * f, w[4], even);
         even = add_times(q * q * q * f, w[6], even);
@@ -132,17 +131,17 @@ DDP__WINO_INLINE void weight7(const v16 w[7], v16 u[9])
 }
 
 /* w = G' u */
-DDP__WINO_INLINE void gradient9(const v16 u[9], v16 w[7])
+VEC_INLINE void gradient9(const vec u[9], vec w[7])
 {
 #pragma GCC unroll 6
     for (int k = 0; k < 6; k++)
-        w[k] = _mm512_setzero_ps();
+        w[k] = ZERO;
     w[6] = u[8];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         double p = f37[i].p, f = 1 / divisor(&f37[i]);
-        v16 sum = ADD(u[2 * i], u[2 * i + 1]);
-        v16 difference = SUB(u[2 * i], u[2 * i + 1]);
+        vec sum = ADD(u[2 * i], u[2 * i + 1]);
+        vec difference = SUB(u[2 * i], u[2 * i + 1]);
 
 #pragma GCC unroll 7
         for (int k = 0; k < 7; k++, f *= p)

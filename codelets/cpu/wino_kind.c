@@ -10,6 +10,7 @@
 #include "wino_kind.h"
 #include "wino_lanes.h"
 #include "wino_line.h"
+#include "wino_line_v8.h"
 #include "wino_square.h"
 #include "wino_square_v8.h"
 #include "wino_tile.h"
@@ -25,32 +26,31 @@ bool ddp__wino_off(void)
 
 enum { LEAST = 32 }; /* channels, or the transforms take too long */
 
-static bool is_of(const struct ddp__wino_kind *k,
-                  const struct ddp__dnn_shape *s)
+/* The one of `count` that a layer has, or NULL. */
+static const struct ddp__wino_kind *
+find(const struct ddp__wino_kind *k, int count, const struct ddp__dnn_shape *s)
 {
-    return k->kh == s->conv.kh && k->kw == s->conv.kw &&
-           k->b == (s->type == DDP_BF16);
-}
-
-static const struct ddp__wino_kind *kind_of_v16(const struct ddp__dnn_shape *s)
-{
-    for (int i = 0; i < 2; i++)
-        if (is_of(&ddp__wino_square[i], s))
-            return &ddp__wino_square[i];
-    for (int i = 0; i < 4; i++)
-        if (is_of(&ddp__wino_line[i], s))
-            return &ddp__wino_line[i];
+    for (int i = 0; i < count; i++, k++)
+        if (k->kh == s->conv.kh && k->kw == s->conv.kw &&
+            k->b == (s->type == DDP_BF16))
+            return k;
     return NULL;
 }
 
 const struct ddp__wino_kind *ddp__wino_kind_of(const struct ddp__dnn_shape *s)
 {
-    int lanes = ddp__wino_lanes();
+    const struct ddp__wino_kind *k = NULL;
 
-    if (lanes == 16)
-        return kind_of_v16(s);
-    return lanes == 8 && is_of(&ddp__wino_square_v8, s) ? &ddp__wino_square_v8
-                                                        : NULL;
+    switch (ddp__wino_lanes()) {
+    case 16:
+        k = find(ddp__wino_square, 2, s);
+        return k ? k : find(ddp__wino_line, 4, s);
+    case 8:
+        k = find(&ddp__wino_square_v8, 1, s);
+        return k ? k : find(ddp__wino_line_v8, 4, s);
+    default:
+        return NULL;
+    }
 }
 
 bool ddp__wino_is_line(const struct ddp__dnn_shape *s)

@@ -23,6 +23,7 @@
 #define MAX(a, b) _mm256_max_ps(a, b)
 #define MIN(a, b) _mm256_min_ps(a, b)
 #define FMA(a, b, c) _mm256_fmadd_ps(a, b, c)   /* a b + c */
+#define FMS(a, b, c) _mm256_fmsub_ps(a, b, c)   /* a b - c */
 #define FNMA(a, b, c) _mm256_fnmadd_ps(a, b, c) /* c - a b */
 
 enum { LANES = 8 };
