@@ -15,6 +15,7 @@ int main(void)
 }
 #else
 #include "cpu/isa.h"
+#include "cpu/patch.h"
 #include "cpu/skinny.h"
 #include "cpu/skinny_lanes.h"
 #include "sums.h"
@@ -266,6 +267,26 @@ static void test_rows(void)
         test_row(&rows[i]);
 }
 
+/* Of 64 pixels and small weights, which Winograd's way would multiply. */
+static void test_small_weights(void)
+{
+    struct ddp__dnn_shape s = {.type = DDP_F32,
+                               .n = 1,
+                               .h = 8,
+                               .w = 8,
+                               .c = 64,
+                               .oh = 8,
+                               .ow = 8,
+                               .o = 64,
+                               .conv = {3, 3, 1, 1, 1, 1, .top = 1, .left = 1,
+                                        .bottom = 1, .right = 1, .groups = 1}};
+
+    lanes = 8;
+    ok(ddp__patch_of(&s).is_skinny, "few pixels are few rows with AVX2");
+    s.n = 2;
+    ok(!ddp__patch_of(&s).is_skinny, "not those of two images");
+}
+
 int main(void)
 {
     int most = __real_ddp__skinny_lanes();
@@ -278,6 +299,7 @@ int main(void)
     blocks = most == 16;
     if (blocks)
         test_rows();
+    test_small_weights();
     return done_testing();
 }
 #endif

@@ -112,7 +112,10 @@ static void multiply(const struct ddp__wino_product *g, float *p, size_t ldp)
 
 /* ---- a' b --------------------------------------------------------------- */
 
-/* rows: a constant */
+/* rows: a constant.  Where sums are added to what does not fit into the caches,
+ * the next block's are fetched meanwhile: weight gradients of 28x28, 512 to
+ * 512, take 58 instead of 68 ms, of 56x56, 256 to 256, 53 instead of 57
+ * (wino_square_v8.c has the machine). */
 VEC_INLINE void block_t(size_t rows, const struct block *t)
 {
     vec acc[ROWS][2];
