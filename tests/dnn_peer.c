@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/plan_shape.h"
+#include "cpu/conv/plan_shape.h"
 #include "dnn_images.h"
 #include "dnn_peer.h"
 #include "dnn_steps.h"

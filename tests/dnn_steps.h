@@ -8,7 +8,7 @@
 #define DNN_STEPS_H
 
 #include "check.h"
-#include "cpu/onednn_pd.h"
+#include "cpu/onednn/onednn_pd.h"
 
 enum { DNN_STEPS = 2, DNN_ARGS = 10, DNN_OWN = 12 };
 

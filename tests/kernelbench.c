@@ -35,7 +35,7 @@ int main(void)
 
 #include "check.h"
 #include "cpu/backend.h"
-#include "cpu/onednn_library.h"
+#include "cpu/onednn/onednn_library.h"
 #include "dnn_peer.h"
 #include "tap.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "cpu/onednn.h"
+#include "cpu/onednn/onednn.h"
 #include "random.h"
 #include "tap.h"
 

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "cpu/act_units.h"
+#include "cpu/elementwise/act_units.h"
 #include "cpu/store.h"
-#include "cpu/unit_v16.h"
-#include "cpu/vmath.h"
+#include "cpu/vector/unit_v16.h"
+#include "cpu/vector/vmath.h"
 #include "ref/act.h"
 #include "tap.h"
 

@@ -15,8 +15,8 @@ int main(void)
     skip_all("built without oneDNN, or not for x86-64");
 }
 #else
-#include "cpu/amx_pixels.h"
-#include "cpu/amx_weight.h"
+#include "cpu/amx/amx_pixels.h"
+#include "cpu/amx/amx_weight.h"
 #include "cpu/isa.h"
 #include "pixel_layer.h"
 

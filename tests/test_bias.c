@@ -18,7 +18,7 @@ int main(void)
 }
 #else
 #include "base/half.h"
-#include "cpu/bias.h"
+#include "cpu/conv/bias.h"
 #include "random.h"
 
 static const double MOST = 4e-7;

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "cpu/bn_silu_v16.h"
+#include "cpu/norm/bn_silu_v16.h"
+#include "random.h"
 #include "ref/act.h"
 #include "tap.h"
-#include "random.h"
 
 static const double SIGMOID = 1e-4, ROUNDING = 0x1p-8;
 

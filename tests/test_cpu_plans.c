@@ -19,8 +19,8 @@ int main(void)
 }
 #else
 #include "cpu/backend.h"
-#include "cpu/onednn_library.h"
-#include "cpu/plan.h"
+#include "cpu/conv/plan.h"
+#include "cpu/onednn/onednn_library.h"
 #include "defaults.h"
 #include "graph/graph.h"
 

@@ -13,11 +13,11 @@ int main(void)
     skip_all("built without oneDNN, or not for x86-64");
 }
 #else
-#include "cpu/dense.h"
-#include "cpu/dense_panel.h"
-#include "cpu/dense_wgrad.h"
 #include "cpu/isa.h"
-#include "cpu/skinny_lanes.h"
+#include "cpu/product/dense.h"
+#include "cpu/product/dense_panel.h"
+#include "cpu/product/dense_wgrad.h"
+#include "cpu/product/skinny_lanes.h"
 #include "sums.h"
 
 struct row {

@@ -19,7 +19,7 @@ int main(void)
 #include <unistd.h>
 
 #include "cpu/isa.h"
-#include "cpu/onednn_library.h"
+#include "cpu/onednn/onednn_library.h"
 
 static bool is_listed(const char *flag)
 {

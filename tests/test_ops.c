@@ -35,9 +35,9 @@ extern const struct ddp__device ddp__device_cpu;
 /* Instead of the library's. */
 #ifdef TEST_AVX2
 #include "cpu/isa.h"
-#include "cpu/onednn_library.h"
-#include "cpu/skinny_lanes.h"
-#include "cpu/wino_lanes.h"
+#include "cpu/onednn/onednn_library.h"
+#include "cpu/product/skinny_lanes.h"
+#include "cpu/wino/wino_lanes.h"
 
 static int lanes = 8; /* of vectors, at most */
 

@@ -9,7 +9,7 @@
 
 #include "tap.h"
 
-#include "cpu/wino.h"
+#include "cpu/wino/wino.h"
 
 #if !defined(HAVE_ONEDNN) || !defined(DDP__WINO)
 int main(void)
@@ -17,9 +17,9 @@ int main(void)
     skip_all("built without oneDNN, or not for AVX-512");
 }
 #else
-#include "cpu/infer.h"
+#include "cpu/conv/infer.h"
 #include "cpu/isa.h"
-#include "cpu/pixels.h"
+#include "cpu/product/pixels.h"
 #include "pixel_layer.h"
 
 static const double MOST = 1.6e-6;

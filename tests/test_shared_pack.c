@@ -15,8 +15,8 @@ int main(void)
 #include <stdint.h>
 #include <time.h>
 
-#include "cpu/pack.h"
-#include "cpu/shared_pack.h"
+#include "cpu/conv/pack.h"
+#include "cpu/conv/shared_pack.h"
 #include "pixel_layer.h"
 #include "ranks_fork.h"
 

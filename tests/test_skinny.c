@@ -15,9 +15,9 @@ int main(void)
 }
 #else
 #include "cpu/isa.h"
-#include "cpu/patch.h"
-#include "cpu/skinny.h"
-#include "cpu/skinny_lanes.h"
+#include "cpu/product/patch.h"
+#include "cpu/product/skinny.h"
+#include "cpu/product/skinny_lanes.h"
 #include "sums.h"
 
 /* A layer whose taps see all rows, or some; 1 tap: a dense layer. */

@@ -19,9 +19,9 @@ int main(void)
 }
 #else
 #include "cpu/isa.h"
+#include "cpu/product/taps.h"
+#include "cpu/product/taps_wgrad.h"
 #include "cpu/store.h"
-#include "cpu/taps.h"
-#include "cpu/taps_wgrad.h"
 #include "random.h"
 
 /* A layer of k x l taps; top to right: padding. */

@@ -16,8 +16,8 @@ int main(void)
 }
 #else
 #include "cpu/isa.h"
-#include "cpu/pixels.h"
-#include "cpu/thin.h"
+#include "cpu/product/pixels.h"
+#include "cpu/product/thin.h"
 #include "pixel_layer.h"
 
 static const double MOST = 1e-6;

@@ -20,7 +20,7 @@ int main(void)
 }
 #else
 #include "base/half.h"
-#include "cpu/gradient.h"
+#include "cpu/conv/gradient.h"
 #include "random.h"
 
 /* NULL: for compilers that know no tiles. */

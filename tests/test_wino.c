@@ -1,7 +1,7 @@
 /* test_wino.c - Winograd's convolutions against sums in f64
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * bf16 is multiplied in 16-bit integers (codelets/cpu/wino_round.h).  The
+ * bf16 is multiplied in 16-bit integers (codelets/cpu/wino/wino_round.h).  The
  * yardstick is what a direct convolution with products and sums in f64 loses by
  * rounding weights and results to bf16: Winograd's, whose weights are not
  * rounded to bf16, may lose as much, and a tenth more, since errors of integers
@@ -22,11 +22,11 @@ int main(void)
 }
 #else
 #include "base/half.h"
-#include "cpu/wino.h"
-#include "cpu/wino_kind.h"
-#include "cpu/wino_round.h"
-#include "cpu/wino_square.h"
-#include "cpu/wino_weight.h"
+#include "cpu/wino/wino.h"
+#include "cpu/wino/wino_kind.h"
+#include "cpu/wino/wino_round.h"
+#include "cpu/wino/wino_square.h"
+#include "cpu/wino/wino_weight.h"
 #include "random.h"
 
 enum { TAPS = 9 };

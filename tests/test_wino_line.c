@@ -4,8 +4,8 @@
  *
  * Against sums in f64, errors are relative to the norm.  Images and weights of
  * spread 1 give F(3, 7) 1.1e-6 to 1.3e-6, three times what a sum in f32 loses,
- * F(4, 3) 3.5e-7 and F(4x4, 3x3) 6.8e-7 (codelets/cpu/wino.h); gradients of
- * weights less.
+ * F(4, 3) 3.5e-7 and F(4x4, 3x3) 6.8e-7 (codelets/cpu/wino/wino.h); gradients
+ * of weights less.
  * They grow with the root of the number of channels, and are allowed twice as
  * much as that of 64.  Vectors of both lengths add in the same order, so that
  * their results have the same bits.
@@ -26,9 +26,9 @@ int main(void)
 
 #include "base/team.h"
 #include "cpu/store.h"
-#include "cpu/wino.h"
-#include "cpu/wino_kind.h"
-#include "cpu/wino_lanes.h"
+#include "cpu/wino/wino.h"
+#include "cpu/wino/wino_kind.h"
+#include "cpu/wino/wino_lanes.h"
 #include "random.h"
 
 /* A layer: sizes, and how much padding there is before and behind. */

@@ -11,12 +11,12 @@
 #include "store.h"
 #include "thread.h"
 #ifdef HAVE_ONEDNN
-#include "conv.h"
+#include "cpu/conv/conv.h"
+#include "cpu/conv/kept.h"
+#include "cpu/conv/plan.h"
+#include "cpu/onednn/onednn_library.h"
+#include "cpu/wino/wino_kind.h"
 #include "isa.h"
-#include "kept.h"
-#include "onednn_library.h"
-#include "plan.h"
-#include "wino_kind.h"
 #endif
 
 /* bf16 pays where the processor multiplies it; else it is emulated. */

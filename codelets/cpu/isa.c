@@ -7,7 +7,7 @@
 
 #include "isa.h"
 #ifdef HAVE_ONEDNN
-#include "onednn_library.h"
+#include "cpu/onednn/onednn_library.h"
 #endif
 
 /* ---- vectors ------------------------------------------------------------ */

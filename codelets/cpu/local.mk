@@ -2,218 +2,31 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 libddp_core_la_SOURCES += \
-    %D%/act.c \
-    %D%/act.h \
-    %D%/act_units.c \
-    %D%/act_units.h \
-    %D%/act_v16.h \
     %D%/backend.c \
     %D%/backend.h \
-    %D%/bn.c \
-    %D%/bn.h \
-    %D%/bn_bwd.c \
-    %D%/bn_bwd_loops.c \
-    %D%/bn_bwd_loops.h \
-    %D%/bn_line_v16.c \
-    %D%/bn_line_v16.h \
-    %D%/bn_loops.c \
-    %D%/bn_loops.h \
-    %D%/bn_silu_v16.c \
-    %D%/bn_silu_v16.h \
-    %D%/bn_stat.c \
-    %D%/bn_stat.h \
-    %D%/bn_sum_v16.c \
-    %D%/bn_sum_v16.h \
-    %D%/bn_v16.h \
     %D%/cpu.h \
-    %D%/dropout.c \
     %D%/input.c \
     %D%/isa.c \
     %D%/isa.h \
-    %D%/join.c \
     %D%/loss.c \
     %D%/loss_rules.c \
     %D%/loss_rules.h \
-    %D%/mask.c \
-    %D%/mask.h \
     %D%/optim.c \
-    %D%/pool.c \
-    %D%/pool.h \
-    %D%/pool_bwd.c \
-    %D%/pool_bwd_v16.c \
-    %D%/pool_bwd_v16.h \
-    %D%/pool_max_v16.c \
-    %D%/pool_max_v16.h \
-    %D%/pool_mean_v16.c \
-    %D%/pool_mean_v16.h \
-    %D%/pool_unit.h \
     %D%/rules.c \
     %D%/rules.h \
     %D%/rules_layerwise.c \
-    %D%/scale_v16.c \
-    %D%/scale_v16.h \
     %D%/store.c \
     %D%/store.h \
     %D%/thread.c \
-    %D%/thread.h \
-    %D%/unit_v16.h \
-    %D%/vmath.h
+    %D%/thread.h
 
-if HAVE_ONEDNN
-libddp_core_la_SOURCES += \
-    %D%/amx.c \
-    %D%/amx_fill.c \
-    %D%/amx_fill.h \
-    %D%/amx_pixels.c \
-    %D%/amx_pixels.h \
-    %D%/amx_run.h \
-    %D%/amx_tile.h \
-    %D%/amx_taps.c \
-    %D%/amx_weight.c \
-    %D%/amx_weight.h \
-    %D%/bias.c \
-    %D%/bias.h \
-    %D%/conv.c \
-    %D%/conv.h \
-    %D%/conv_onednn.h \
-    %D%/conv_onednn.c \
-    %D%/conv_norm.c \
-    %D%/conv_norm.h \
-    %D%/conv_weights.c \
-    %D%/conv_weights.h \
-    %D%/dense.c \
-    %D%/dense.h \
-    %D%/dense_panel.c \
-    %D%/dense_panel.h \
-    %D%/dense_wgrad.c \
-    %D%/dense_wgrad.h \
-    %D%/depthwise.c \
-    %D%/depthwise.h \
-    %D%/depthwise_infer.c \
-    %D%/depthwise_row.h \
-    %D%/depthwise_train.c \
-    %D%/depthwise_train.h \
-    %D%/depthwise_v16.c \
-    %D%/depthwise_v16.h \
-    %D%/depthwise_wgrad.c \
-    %D%/depthwise_wgrad_band.c \
-    %D%/depthwise_wgrad_band.h \
-    %D%/depthwise_wgrad_rows.c \
-    %D%/gradient.c \
-    %D%/gradient.h \
-    %D%/infer.c \
-    %D%/infer.h \
-    %D%/kept.c \
-    %D%/kept.h \
-    %D%/onednn.c \
-    %D%/onednn.h \
-    %D%/onednn_library.c \
-    %D%/onednn_library.h \
-    %D%/onednn_blocks.c \
-    %D%/onednn_blocks.h \
-    %D%/onednn_execute.c \
-    %D%/onednn_execute.h \
-    %D%/onednn_md.c \
-    %D%/onednn_md.h \
-    %D%/onednn_pd.c \
-    %D%/onednn_pd.h \
-    %D%/onednn_room.c \
-    %D%/onednn_room.h \
-    %D%/onednn_wrong.c \
-    %D%/onednn_wrong.h \
-    %D%/pack.c \
-    %D%/pack.h \
-    %D%/packed.c \
-    %D%/packed.h \
-    %D%/patch.c \
-    %D%/patch.h \
-    %D%/patch_copy.c \
-    %D%/patch_copy.h \
-    %D%/patch_run.c \
-    %D%/patch_run.h \
-    %D%/pixels.c \
-    %D%/pixels.h \
-    %D%/plan.c \
-    %D%/plan.h \
-    %D%/plan_shape.c \
-    %D%/plan_shape.h \
-    %D%/pointwise.c \
-    %D%/rows.c \
-    %D%/rows.h \
-    %D%/shared_pack.c \
-    %D%/shared_pack.h \
-    %D%/skinny.c \
-    %D%/skinny.h \
-    %D%/skinny_blocks.c \
-    %D%/skinny_blocks.h \
-    %D%/skinny_lanes.c \
-    %D%/skinny_lanes.h \
-    %D%/skinny_loops.h \
-    %D%/skinny_product.h \
-    %D%/skinny_v16.c \
-    %D%/skinny_v16.h \
-    %D%/skinny_v8.c \
-    %D%/skinny_v8.h \
-    %D%/skinny_wgrad.c \
-    %D%/skinny_wgrad.h \
-    %D%/taps.c \
-    %D%/taps.h \
-    %D%/taps_pairs.c \
-    %D%/taps_pairs.h \
-    %D%/taps_tile.c \
-    %D%/taps_tile.h \
-    %D%/taps_wgrad.c \
-    %D%/taps_wgrad.h \
-    %D%/thin.c \
-    %D%/thin.h \
-    %D%/thin_tile.c \
-    %D%/thin_tile.h \
-    %D%/turn16.h \
-    %D%/v16.h \
-    %D%/way.c \
-    %D%/way.h \
-    %D%/wgrad.c \
-    %D%/wgrad_panel.c \
-    %D%/wgrad_panel.h \
-    %D%/wgrad_thin.c \
-    %D%/wino.c \
-    %D%/wino.h \
-    %D%/wino_f37.h \
-    %D%/wino_f43.h \
-    %D%/wino_forward.c \
-    %D%/wino_forward.h \
-    %D%/wino_gemm.c \
-    %D%/wino_gemm.h \
-    %D%/wino_gemm_sum.h \
-    %D%/wino_gemm_t.c \
-    %D%/wino_gemm_t.h \
-    %D%/wino_gemm_v8.c \
-    %D%/wino_gemm_v8.h \
-    %D%/wino_kind.c \
-    %D%/wino_kind.h \
-    %D%/wino_lanes.c \
-    %D%/wino_lanes.h \
-    %D%/wino_line.c \
-    %D%/wino_line.h \
-    %D%/wino_line_loops.h \
-    %D%/wino_line_v8.c \
-    %D%/wino_line_v8.h \
-    %D%/wino_round.c \
-    %D%/wino_round.h \
-    %D%/wino_square.c \
-    %D%/wino_square.h \
-    %D%/wino_square_loops.h \
-    %D%/wino_square_v8.c \
-    %D%/wino_square_v8.h \
-    %D%/wino_taps.h \
-    %D%/wino_tile.c \
-    %D%/wino_tile.h \
-    %D%/wino_unit.h \
-    %D%/wino_value.h \
-    %D%/wino_v16.h \
-    %D%/wino_vec16.h \
-    %D%/wino_vec8.h \
-    %D%/wino_weight.c \
-    %D%/wino_weight.h \
-    %D%/wino_weight_loops.h
-endif
+include %D%/amx/local.mk
+include %D%/conv/local.mk
+include %D%/depthwise/local.mk
+include %D%/elementwise/local.mk
+include %D%/norm/local.mk
+include %D%/onednn/local.mk
+include %D%/pool/local.mk
+include %D%/product/local.mk
+include %D%/vector/local.mk
+include %D%/wino/local.mk

@@ -8,8 +8,8 @@
 
 #include <math.h>
 
+#include "cpu/vector/vmath.h"
 #include "loss_rules.h"
-#include "vmath.h"
 
 /* dx = factor e + shift */
 DDP__INLINE void store_gradient(void *restrict dx, const float *restrict e,

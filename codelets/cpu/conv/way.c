@@ -1,0 +1,148 @@
+/* way.c - how a convolution or dense layer is computed
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The choice depends on the call and the processor alone, so that weights have
+ * the same bits wherever a task runs.
+ */
+#include "config.h"
+
+#include "cpu/amx/amx_pixels.h"
+#include "cpu/depthwise/depthwise.h"
+#include "cpu/depthwise/depthwise_train.h"
+#include "cpu/onednn/onednn_wrong.h"
+#include "cpu/product/dense.h"
+#include "cpu/product/skinny.h"
+#include "cpu/product/taps.h"
+#include "cpu/product/thin.h"
+#include "cpu/wino/wino_kind.h"
+#include "gradient.h"
+#include "infer.h"
+#include "plan_shape.h"
+#include "way.h"
+
+/* Rows of fewer pixels are narrow; wide ones are not made longer than this. */
+enum { NARROW = 8, MOST_PIXELS = 1 << 16 };
+
+const char *ddp__way_kernel(const struct ddp__plan *p)
+{
+    static const char *const name[DDP__WAYS] = {
+        [DDP__WAY_SKINNY] = "loops for few rows",
+        [DDP__WAY_DENSE] = "products of rows",
+        [DDP__WAY_DEPTHWISE] = "depthwise loops",
+        [DDP__WAY_TAPS] = "products of taps",
+        [DDP__WAY_WINO] = "Winograd",
+        [DDP__WAY_THIN] = "products of pixels",
+        [DDP__WAY_AMX_PIXELS] = "products of pixels on AMX",
+        [DDP__WAY_DEPTHWISE_TRAIN] = "depthwise rows",
+        [DDP__WAY_WINO_WGRAD] = "Winograd",
+    };
+
+    if (p->way == DDP__WAY_GRADIENT)
+        return p->gradient->name;
+    return p->way == DDP__WAY_INFER ? p->infer->name : name[p->way];
+}
+
+/* ---- primitives --------------------------------------------------------- */
+
+/* Where phases are faster than oneDNN's own way. */
+static bool wants_phases(const struct ddp__plan *p)
+{
+    const struct ddp__conv *k = &p->shape.conv;
+
+    return p->pass == DDP__BWD_X && !p->shape.dense && k->groups == 1 &&
+           k->dh == 1 && k->dw == 1 && (k->sh > 1 || k->sw > 1) &&
+           (p->shape.type == DDP_BF16 || k->kh * k->kw == 1);
+}
+
+/* Tiles of 16 pixels of a row suit narrow images badly.  The gap is as wide as
+ * the padding, which it replaces. */
+static int gap_of(const struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
+    const struct ddp__conv *k = &s.conv;
+    int gap = k->left > k->right ? k->left : k->right;
+
+    if (s.dense || s.type != DDP_BF16 || s.ow >= NARROW || s.n < 2 ||
+        k->kw == 1 || k->sw != 1 || k->dw != 1 || k->groups != 1 ||
+        (p->pass != DDP__FWD && !p->transposed) ||
+        s.n > MOST_PIXELS / (s.w + gap))
+        return 0;
+    return gap > 0 ? gap : 1;
+}
+
+/* ---- libddp's kernels --------------------------------------------------- */
+
+/* pays: as products of patches. */
+static enum ddp__way way_of_gradient(struct ddp__plan *p, bool pays)
+{
+    const struct ddp__dnn_shape *s = &p->shape;
+
+    if (ddp__skinny_fits(s, DDP__BWD_W))
+        return DDP__WAY_SKINNY;
+    if (ddp__taps_fits(s, DDP__BWD_W))
+        return DDP__WAY_TAPS;
+    if (!pays && ddp__dense_fits(s, DDP__BWD_W))
+        return DDP__WAY_DENSE;
+    if (!pays && ddp__wino_fits(s))
+        return DDP__WAY_WINO_WGRAD;
+    p->gradient = ddp__gradient_of(s);
+    return p->gradient ? DDP__WAY_GRADIENT : DDP__WAY_PRIMITIVE;
+}
+
+/* 1x1 of training. */
+static enum ddp__way way_of_pixels(const struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
+
+    if (p->pass != DDP__FWD && !p->transposed)
+        return DDP__WAY_PRIMITIVE;
+    if (ddp__amx_pixels_fits(&s))
+        return DDP__WAY_AMX_PIXELS;
+    return ddp__thin_fits(&s) ? DDP__WAY_THIN : DDP__WAY_PRIMITIVE;
+}
+
+/* Forward passes and data gradients.  Kernels for layers of inference would
+ * change the bits of training. */
+static enum ddp__way way_of_layer(struct ddp__plan *p,
+                                  const struct ddp__call *c, bool pays)
+{
+    const struct ddp__dnn_shape *s = &p->shape;
+
+    if (ddp__skinny_fits(s, p->pass))
+        return DDP__WAY_SKINNY;
+    if (c->op != DDP__OP_CONV_NORM && ddp__taps_fits(s, p->pass))
+        return DDP__WAY_TAPS;
+    if (!pays && ddp__wino_fits(s) && (p->pass == DDP__FWD || p->transposed))
+        return DDP__WAY_WINO;
+    if (c->op == DDP__OP_CONV_NORM) {
+        p->infer = ddp__infer_of(s);
+        return p->infer ? DDP__WAY_INFER : DDP__WAY_PRIMITIVE;
+    }
+    if (ddp__depthwise_train_fits(s, p->pass))
+        return DDP__WAY_DEPTHWISE_TRAIN;
+    if (c->split)
+        return DDP__WAY_PRIMITIVE;
+    return !pays && ddp__dense_fits(s, p->pass) ? DDP__WAY_DENSE
+                                                : way_of_pixels(p);
+}
+
+void ddp__way_choose(struct ddp__plan *p, const struct ddp__call *c)
+{
+    bool wrong = ddp__dnn_is_wrong(&p->shape),
+         pays = ddp__patch_pays(&p->shape);
+
+    p->way = p->pass == DDP__BWD_W ? way_of_gradient(p, pays)
+                                   : way_of_layer(p, c, pays);
+    if (p->way != DDP__WAY_PRIMITIVE)
+        return;
+    if (wrong && ddp__depthwise_fits(&p->shape)) {
+        p->way = DDP__WAY_DEPTHWISE;
+    } else if (wrong || pays) {
+        p->way = DDP__WAY_PATCHES;
+        p->patch = ddp__patch_of(&p->shape);
+    } else if (wants_phases(p)) {
+        p->way = DDP__WAY_PHASES;
+    } else if ((p->gap = gap_of(p)) > 0) {
+        p->way = DDP__WAY_STRIP;
+    }
+}

@@ -1,0 +1,18 @@
+/* depthwise_train.h - depthwise convolutions of training, by AVX-512
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_DEPTHWISE_TRAIN_H
+#define DDP_DEPTHWISE_TRAIN_H
+
+#include "cpu/onednn/onednn.h"
+
+/* Whether the pass, forward or data gradient, of a layer is worthwhile. */
+bool ddp__depthwise_train_fits(const struct ddp__dnn_shape *s,
+                               enum ddp__dnn_pass pass);
+
+/* A task of such a layer. */
+int ddp__depthwise_train_run(const struct ddp__task *t,
+                             const struct ddp__dnn_shape *s,
+                             enum ddp__dnn_pass pass);
+
+#endif

@@ -1,0 +1,39 @@
+/* depthwise_v16.h - loops over the images of a depthwise layer, by AVX-512
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_DEPTHWISE_V16_H
+#define DDP_DEPTHWISE_V16_H
+
+#include "cpu/vector/unit_v16.h"
+#include "depthwise_row.h"
+
+#if defined(DDP__WINO) && defined(DDP__UNIT_V16)
+
+#define DDP__DEPTHWISE_V16
+
+enum {
+    DDP__DEPTHWISE_PIXELS = 7, /* of a result of a forward pass: images are
+                                  mostly multiples of 7 wide */
+    DDP__DEPTHWISE_SPREAD = 8  /* of a data gradient of stride 2 */
+};
+
+/* The task: y of x; of a data gradient, dx of dy.  Words are those of
+ * depthwise_row.h. */
+struct ddp__depthwise_work {
+    const float *x;
+    float *w;         /* packed */
+    float *y, *block; /* block: results of pixels on their way to y, or NULL */
+    int n, h, width, oh, ow, top, left;
+    ptrdiff_t c;        /* words of a pixel */
+    int vectors, group; /* of words; how many go over an image at a time */
+    ptrdiff_t ahead;    /* words from what is read first to what is fetched;
+                           0: a row */
+    bool streams;
+};
+
+/* Filters of side x side; spread: of a data gradient of stride 2; b: bf16. */
+void ddp__depthwise_images(const struct ddp__depthwise_work *u, int side,
+                           int step, bool spread, bool b);
+
+#endif
+#endif

@@ -1,0 +1,67 @@
+/* skinny_v16.c - products with few rows for AVX-512
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "cpu/isa.h"
+#include "skinny_blocks.h"
+#include "skinny_v16.h"
+
+#ifdef DDP__V16
+
+#define LOOP DDP__V16
+#define LOOP_INLINE DDP__V16_INLINE
+
+enum {
+    LANES = 16,
+    COUNT = 4, /* rows of x that are multiplied at a time */
+    FEW = 3
+};
+
+typedef float parts __attribute__((vector_size(LANES * sizeof(float))));
+
+/* In halves, quarters and so on. */
+LOOP_INLINE float add_parts(parts p)
+{
+    typedef int places __attribute__((vector_size(sizeof(parts))));
+
+    p += __builtin_shuffle(
+        p, (places){8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7});
+    p += __builtin_shuffle(
+        p, (places){4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3});
+    p += __builtin_shuffle(
+        p, (places){2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1});
+    return p[0] + p[1];
+}
+
+LOOP_INLINE void put_parts(float *to, parts v, bool stream)
+{
+    if (stream)
+        _mm512_stream_ps(to, (__m512)v);
+    else
+        memcpy(to, &v, sizeof(v));
+}
+
+#include "skinny_loops.h"
+
+/* Where nobody has measured blocks, and for few rows, rows of weights are added
+ * in the order of memory. */
+static void add_gradient(const struct ddp__skinny_product *p,
+                         const struct ddp__skinny_tap *t, const float *w,
+                         const float *dy, size_t len, float *dx)
+{
+    if (t->n > FEW && ddp__amx_here())
+        ddp__skinny_blocks(p, t, w, dy, len, dx);
+    else
+        add_columns(p, t, w, dy, len, dx);
+}
+
+const struct ddp__skinny_loops ddp__skinny_v16 = {
+    .multiply = multiply,
+    .add_columns = add_gradient,
+    .put_columns = put_columns,
+};
+
+#endif

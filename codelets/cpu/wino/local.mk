@@ -1,0 +1,46 @@
+# codelets/cpu/wino/local.mk - Winograd's convolutions of CPU workers, in all passes
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+if HAVE_ONEDNN
+libddp_core_la_SOURCES += \
+    %D%/wino.c \
+    %D%/wino.h \
+    %D%/wino_f37.h \
+    %D%/wino_f43.h \
+    %D%/wino_forward.c \
+    %D%/wino_forward.h \
+    %D%/wino_gemm.c \
+    %D%/wino_gemm.h \
+    %D%/wino_gemm_sum.h \
+    %D%/wino_gemm_t.c \
+    %D%/wino_gemm_t.h \
+    %D%/wino_gemm_v8.c \
+    %D%/wino_gemm_v8.h \
+    %D%/wino_kind.c \
+    %D%/wino_kind.h \
+    %D%/wino_lanes.c \
+    %D%/wino_lanes.h \
+    %D%/wino_line.c \
+    %D%/wino_line.h \
+    %D%/wino_line_loops.h \
+    %D%/wino_line_v8.c \
+    %D%/wino_line_v8.h \
+    %D%/wino_round.c \
+    %D%/wino_round.h \
+    %D%/wino_square.c \
+    %D%/wino_square.h \
+    %D%/wino_square_loops.h \
+    %D%/wino_square_v8.c \
+    %D%/wino_square_v8.h \
+    %D%/wino_taps.h \
+    %D%/wino_tile.c \
+    %D%/wino_tile.h \
+    %D%/wino_unit.h \
+    %D%/wino_v16.h \
+    %D%/wino_value.h \
+    %D%/wino_vec16.h \
+    %D%/wino_vec8.h \
+    %D%/wino_weight.c \
+    %D%/wino_weight.h \
+    %D%/wino_weight_loops.h
+endif

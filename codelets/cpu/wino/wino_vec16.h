@@ -1,0 +1,69 @@
+/* wino_vec16.h - vectors of 16 floats, for transforms in both lengths
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Headers of transforms say VEC, vec and LANES; which those are depends on
+ * whether a source file includes this one first, or wino_vec8.h.
+ */
+#ifndef DDP_CPU_WINO_VEC16_H
+#define DDP_CPU_WINO_VEC16_H
+
+#include <stdbool.h>
+
+#include "cpu/vector/turn16.h"
+#include "wino.h"
+#include "wino_v16.h"
+
+#define VEC DDP__WINO
+#define VEC_INLINE DDP__WINO_INLINE
+#define ZERO _mm512_setzero_ps()
+#define MAX(a, b) _mm512_max_ps(a, b)
+#define MIN(a, b) _mm512_min_ps(a, b)
+#define STREAM(p, v) _mm512_stream_ps(p, v)
+
+enum { LANES = 16 };
+
+typedef v16 vec;
+
+/* LANES values, f32 or bf16 (b, a constant). */
+DDP__WINO_INLINE v16 load_values(const void *p, bool b)
+{
+    if (!b)
+        return LOAD(p);
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16));
+}
+
+/* bf16 as by ddp__round_bf16(). */
+DDP__WINO_INLINE void store_values(void *p, v16 v, bool b, bool past)
+{
+    __m512i u = _mm512_castps_si512(v), up;
+
+    if (!b) {
+        if (past)
+            STREAM(p, v);
+        else
+            STORE(p, v);
+        return;
+    }
+    up = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+    up = _mm512_add_epi32(_mm512_add_epi32(u, up), _mm512_set1_epi32(0x7fff));
+    up = _mm512_mask_or_epi32(up, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), u,
+                              _mm512_set1_epi32(0x400000));
+    _mm256_storeu_si256(p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(up, 16)));
+}
+
+/* Rows become columns. */
+DDP__WINO_INLINE void turn_square(const v16 in[16], v16 out[16])
+{
+    __m512i from[16], to[16];
+
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        from[i] = _mm512_castps_si512(in[i]);
+    ddp__turn16(from, to);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        out[i] = _mm512_castsi512_ps(to[i]);
+}
+
+#endif
