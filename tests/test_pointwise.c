@@ -11,7 +11,7 @@
 
 #include "cpu/wino/wino.h"
 
-#if !defined(HAVE_ONEDNN) || !defined(DDP__WINO)
+#if !defined(HAVE_ONEDNN) || !defined(DDP__V16)
 int main(void)
 {
     skip_all("built without oneDNN, or not for AVX-512");

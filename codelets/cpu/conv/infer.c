@@ -3,13 +3,13 @@
  */
 #include "config.h"
 
-#include "cpu/wino/wino.h"
+#include "cpu/vector/v16.h"
 #include "infer.h"
 
 const struct ddp__infer *ddp__infer_of(const struct ddp__dnn_shape *s)
 {
     const struct ddp__infer *const all[] = {
-#ifdef DDP__WINO
+#ifdef DDP__V16
 #define X(name) &ddp__##name,
         DDP__INFERS(X)
 #undef X

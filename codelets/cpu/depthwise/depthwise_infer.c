@@ -26,10 +26,10 @@
 #include "cpu/store.h"
 #include "depthwise_row.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 
 enum {
-    VECTOR = DDP__WINO_VECTOR,
+    VECTOR = 16,
     PIXELS = 7,    /* sums at a time: images are mostly multiples of 7 wide */
     BAND = 8,      /* rows of output: their input is in the second-level cache,
                       three rows of a vector in the first */
@@ -83,8 +83,8 @@ struct plane {
 
 /* What the next row of output reads first; channels of a pixel are far from
  * those of the next one, which processors do not foresee. */
-DDP__WINO_INLINE void fetch_row(const struct plane *p, int y, int left,
-                                int stride)
+DDP__V16_INLINE void fetch_row(const struct plane *p, int y, int left,
+                               int stride)
 {
     const float *x = p->x + (ptrdiff_t)(y * p->s->w + left) * p->s->c;
 
@@ -96,9 +96,8 @@ DDP__WINO_INLINE void fetch_row(const struct plane *p, int y, int left,
 }
 
 /* Outputs (oy, ox) and the next ones. */
-DDP__WINO_INLINE void put_pixels(const struct plane *p, int oy, int ox,
-                                 int size, int stride, bool edge,
-                                 enum ddp_act act)
+DDP__V16_INLINE void put_pixels(const struct plane *p, int oy, int ox, int size,
+                                int stride, bool edge, enum ddp_act act)
 {
     const struct ddp__dnn_shape *s = p->s;
     int top = oy * stride - s->conv.top, left = ox * stride - s->conv.left;
@@ -122,8 +121,8 @@ DDP__WINO_INLINE void put_pixels(const struct plane *p, int oy, int ox,
 
 /* Rows first .. end - 1 of output.  The last pixels of a row are some of those
  * before, too, where PIXELS does not divide it. */
-DDP__WINO_INLINE void run_rows(const struct plane *p, int first, int end,
-                               int size, int stride, enum ddp_act act)
+DDP__V16_INLINE void run_rows(const struct plane *p, int first, int end,
+                              int size, int stride, enum ddp_act act)
 {
     const struct ddp__dnn_shape *s = p->s;
     int reach = (PIXELS - 1) * stride + size;
@@ -143,8 +142,8 @@ DDP__WINO_INLINE void run_rows(const struct plane *p, int first, int end,
 #define KINDS(X) X(3, 1) X(3, 2) X(5, 1) X(5, 2)
 
 #define X(size, stride)                                                        \
-    DDP__WINO static void rows_##size##_##stride(const struct plane *p,        \
-                                                 int first, int end)           \
+    DDP__V16 static void rows_##size##_##stride(const struct plane *p,         \
+                                                int first, int end)            \
     {                                                                          \
         switch (p->s->conv.act) {                                              \
         case DDP_SILU:                                                         \
@@ -185,7 +184,7 @@ struct run {
 };
 
 /* Rows and channels of each image. */
-DDP__WINO static int run_part(void *arg, int i)
+DDP__V16 static int run_part(void *arg, int i)
 {
     const struct run *u = arg;
     const struct ddp__dnn_shape *s = u->s;

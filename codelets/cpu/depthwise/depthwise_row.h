@@ -11,10 +11,10 @@
 #ifndef DDP_DEPTHWISE_ROW_H
 #define DDP_DEPTHWISE_ROW_H
 
-#include "cpu/wino/wino.h"
+#include "cpu/vector/v16.h"
 
-#ifdef DDP__WINO
-#include "cpu/wino/wino_v16.h"
+#ifdef DDP__V16
+#include "cpu/vector/v16_names.h"
 
 enum {
     DDP__DEPTHWISE_LANES = 16, /* words of a vector */
@@ -31,20 +31,20 @@ struct ddp__depthwise_kind {
     int pixels;      /* results at a time */
 };
 
-DDP__WINO_INLINE int ddp__depthwise_before(const struct ddp__depthwise_kind k)
+DDP__V16_INLINE int ddp__depthwise_before(const struct ddp__depthwise_kind k)
 {
     return k.spreads ? (k.size - 1) / 2 : 0;
 }
 
 /* Pixels that are read. */
-DDP__WINO_INLINE int ddp__depthwise_reach(const struct ddp__depthwise_kind k)
+DDP__V16_INLINE int ddp__depthwise_reach(const struct ddp__depthwise_kind k)
 {
     return k.spreads ? k.pixels / 2 + ddp__depthwise_before(k)
                      : (k.pixels - 1) * k.stride + k.size;
 }
 
-DDP__WINO_INLINE int ddp__depthwise_tap(const struct ddp__depthwise_kind k,
-                                        int j, int i)
+DDP__V16_INLINE int ddp__depthwise_tap(const struct ddp__depthwise_kind k,
+                                       int j, int i)
 {
     return k.spreads ? i - 2 * (j - ddp__depthwise_before(k))
                      : j - i * k.stride;
@@ -57,7 +57,7 @@ struct ddp__depthwise_source {
     __mmask16 mask; /* of words that there are, where it counts */
 };
 
-DDP__WINO_INLINE void ddp__depthwise_split(__m512i words, v16 v[2])
+DDP__V16_INLINE void ddp__depthwise_split(__m512i words, v16 v[2])
 {
     v[0] = _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
     v[1] = _mm512_castsi512_ps(
@@ -67,7 +67,7 @@ DDP__WINO_INLINE void ddp__depthwise_split(__m512i words, v16 v[2])
 /* Add the products of a row of taps.  x is the first pixel, which is `left`
  * pixels from the left edge (negative: outside).  Where pixels may be outside
  * (edge) or words be missing (masked), both constants, those count as 0. */
-DDP__WINO_INLINE void
+DDP__V16_INLINE void
 ddp__depthwise_add_row(const struct ddp__depthwise_source *from, const float *x,
                        int left, const float *w,
                        const struct ddp__depthwise_kind k, bool edge,

@@ -7,7 +7,7 @@
 #include "cpu/vector/unit_v16.h"
 #include "depthwise_row.h"
 
-#if defined(DDP__WINO) && defined(DDP__UNIT_V16)
+#if defined(DDP__V16) && defined(DDP__UNIT_V16)
 
 #define DDP__DEPTHWISE_V16
 

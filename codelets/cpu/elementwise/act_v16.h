@@ -5,14 +5,14 @@
 #define DDP_ACT_V16_H
 
 #include "cpu/store.h"
-#include "cpu/wino/wino.h"
+#include "cpu/vector/v16.h"
 #include "ops.h"
 
-#ifdef DDP__WINO
-#include "cpu/wino/wino_v16.h"
+#ifdef DDP__V16
+#include "cpu/vector/v16_names.h"
 
 /* 2^r, |r| <= 1/2: relative errors are below 2e-7. */
-DDP__WINO_INLINE v16 ddp__exp2_v16(v16 r)
+DDP__V16_INLINE v16 ddp__exp2_v16(v16 r)
 {
     v16 p = SET(0.00132647273f);
 
@@ -24,7 +24,7 @@ DDP__WINO_INLINE v16 ddp__exp2_v16(v16 r)
 }
 
 /* 1 + exp(-x), exp(-x) = 2^(k + r). */
-DDP__WINO_INLINE v16 ddp__exp_and_1_v16(v16 x)
+DDP__V16_INLINE v16 ddp__exp_and_1_v16(v16 x)
 {
     v16 v = _mm512_min_ps(SET(87.0f), _mm512_max_ps(SET(-87.0f), x));
     v16 k = _mm512_roundscale_ps(MUL(v, SET(-1.44269502f)), 8);
@@ -36,18 +36,18 @@ DDP__WINO_INLINE v16 ddp__exp_and_1_v16(v16 x)
 
 /* Relative errors are below 3e-7.  One Zen 5 core takes 1.6 ns, oneDNN 2.6
  * 3.5 ns, the loops of vmath.h 2.9 ns. */
-DDP__WINO_INLINE v16 ddp__silu_v16(v16 x)
+DDP__V16_INLINE v16 ddp__silu_v16(v16 x)
 {
     return _mm512_div_ps(x, ddp__exp_and_1_v16(x));
 }
 
-DDP__WINO_INLINE v16 ddp__sigmoid_v16(v16 x)
+DDP__V16_INLINE v16 ddp__sigmoid_v16(v16 x)
 {
     return _mm512_div_ps(SET(1), ddp__exp_and_1_v16(x));
 }
 
 /* As ddp__tanh(). */
-DDP__WINO_INLINE v16 ddp__tanh_v16(v16 x)
+DDP__V16_INLINE v16 ddp__tanh_v16(v16 x)
 {
     v16 v = _mm512_min_ps(SET(9), _mm512_max_ps(SET(-9), x)), z = MUL(v, v);
     v16 p = SET(1.3354702e-8f), q = SET(7.7765894e-7f);
@@ -65,7 +65,7 @@ DDP__WINO_INLINE v16 ddp__tanh_v16(v16 x)
 
 /* As ddp__normal(): *gauss, exp(-x x / 2), is 2^(k + r), with x x in two
  * parts. */
-DDP__WINO_INLINE v16 ddp__normal_v16(v16 x, v16 *gauss)
+DDP__V16_INLINE v16 ddp__normal_v16(v16 x, v16 *gauss)
 {
     v16 a = _mm512_min_ps(SET(20), _mm512_abs_ps(x)), s = MUL(a, a);
     v16 k = _mm512_roundscale_ps(MUL(s, SET(-0.72134752f)), 8);
@@ -91,13 +91,13 @@ DDP__WINO_INLINE v16 ddp__normal_v16(v16 x, v16 *gauss)
         half);
 }
 
-DDP__WINO_INLINE v16 ddp__clamp_v16(v16 v, float low, float high)
+DDP__V16_INLINE v16 ddp__clamp_v16(v16 v, float low, float high)
 {
     return _mm512_min_ps(SET(high), _mm512_max_ps(SET(low), v));
 }
 
 /* `act` is a constant of the loop; a NaN remains one. */
-DDP__WINO_INLINE v16 ddp__act_v16(v16 v, enum ddp_act act)
+DDP__V16_INLINE v16 ddp__act_v16(v16 v, enum ddp_act act)
 {
     v16 gauss;
 
@@ -125,14 +125,14 @@ DDP__WINO_INLINE v16 ddp__act_v16(v16 v, enum ddp_act act)
     }
 }
 
-DDP__WINO_INLINE v16 ddp__slope_silu_v16(v16 x)
+DDP__V16_INLINE v16 ddp__slope_silu_v16(v16 x)
 {
     v16 s = ddp__sigmoid_v16(x);
 
     return MUL(s, FMA(x, SUB(SET(1), s), SET(1)));
 }
 
-DDP__WINO_INLINE v16 ddp__slope_gelu_v16(v16 x)
+DDP__V16_INLINE v16 ddp__slope_gelu_v16(v16 x)
 {
     v16 gauss, n = ddp__normal_v16(x, &gauss);
 
@@ -140,7 +140,7 @@ DDP__WINO_INLINE v16 ddp__slope_gelu_v16(v16 x)
 }
 
 /* dy where low < s < high, else 0. */
-DDP__WINO_INLINE v16 ddp__within_v16(v16 s, v16 dy, float low, float high)
+DDP__V16_INLINE v16 ddp__within_v16(v16 s, v16 dy, float low, float high)
 {
     return _mm512_maskz_mov_ps(
         _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(s, SET(low), _CMP_GT_OQ), s,
@@ -149,7 +149,7 @@ DDP__WINO_INLINE v16 ddp__within_v16(v16 s, v16 dy, float low, float high)
 }
 
 /* As ddp__act_grad(). */
-DDP__WINO_INLINE v16 ddp__act_grad_v16(v16 s, v16 dy, enum ddp_act act)
+DDP__V16_INLINE v16 ddp__act_grad_v16(v16 s, v16 dy, enum ddp_act act)
 {
     switch (act) {
     case DDP_RELU:
@@ -186,7 +186,7 @@ static inline bool ddp__streams_v16(const float *y, size_t len)
     return (uintptr_t)y % sizeof(v16) == 0 && ddp__streams(len / 8, false);
 }
 
-DDP__WINO_INLINE void ddp__put_v16(float *y, v16 v, bool streams)
+DDP__V16_INLINE void ddp__put_v16(float *y, v16 v, bool streams)
 {
     if (streams)
         _mm512_stream_ps(y, v);

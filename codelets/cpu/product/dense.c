@@ -44,7 +44,7 @@
 #include "dense_wgrad.h"
 #include "skinny_lanes.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 
 enum {
     PANEL = DDP__WINO_PANEL,

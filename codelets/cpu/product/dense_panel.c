@@ -6,7 +6,7 @@
 #include "cpu/wino/wino.h"
 #include "dense_panel.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 #include "cpu/vector/turn16.h"
 #include "cpu/vector/v16.h"
 
@@ -18,8 +18,8 @@ static size_t least(size_t a, size_t b)
 }
 
 /* Up to 16 rows and 16 columns. */
-DDP__WINO_INLINE void turn_square(const float *from, size_t ld, size_t rows,
-                                  size_t columns, float *to, size_t ldt)
+DDP__V16_INLINE void turn_square(const float *from, size_t ld, size_t rows,
+                                 size_t columns, float *to, size_t ldt)
 {
     __mmask16 mask = ddp__mask16(columns);
     __m512i in[VECTOR], out[VECTOR];
@@ -35,14 +35,14 @@ DDP__WINO_INLINE void turn_square(const float *from, size_t ld, size_t rows,
             _mm512_storeu_si512(to + i * ldt, out[i]);
 }
 
-DDP__WINO static void turn_whole(const float *from, size_t ld, float *to,
-                                 size_t ldt)
+DDP__V16 static void turn_whole(const float *from, size_t ld, float *to,
+                                size_t ldt)
 {
     turn_square(from, ld, VECTOR, VECTOR, to, ldt);
 }
 
-DDP__WINO static void turn_part(const float *from, size_t ld, size_t rows,
-                                size_t columns, float *to, size_t ldt)
+DDP__V16 static void turn_part(const float *from, size_t ld, size_t rows,
+                               size_t columns, float *to, size_t ldt)
 {
     turn_square(from, ld, rows, columns, to, ldt);
 }
@@ -77,8 +77,8 @@ void ddp__dense_turn(const float *from, size_t ld, size_t rows, size_t columns,
                              to, width_of(columns - j));
 }
 
-DDP__WINO static void copy_panel(const float *from, size_t ld, size_t rows,
-                                 size_t columns, float *to)
+DDP__V16 static void copy_panel(const float *from, size_t ld, size_t rows,
+                                size_t columns, float *to)
 {
     size_t width = width_of(columns);
     __mmask16 first = ddp__mask16(columns);

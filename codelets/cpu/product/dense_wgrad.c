@@ -24,7 +24,7 @@
 #include "dense_panel.h"
 #include "dense_wgrad.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 
 enum {
     VECTOR = DDP__WINO_VECTOR,

@@ -13,10 +13,10 @@ enum {
     SHARE = 1 << 16 /* weights of a part: some 20 us */
 };
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 #include "cpu/vector/turn16.h"
 #include "cpu/vector/v16.h"
-#include "cpu/wino/wino_v16.h"
+#include "cpu/vector/v16_names.h"
 #endif
 
 bool ddp__pixels_fit(const struct ddp__dnn_shape *s)
@@ -48,7 +48,7 @@ int ddp__pixels_parts(const struct ddp__dnn_shape *s)
     return (int)(parts < panels ? parts : panels);
 }
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 /* Weights on their way into panels. */
 struct source {
     const float *w, *by; /* by: NULL, there are no factors */
@@ -58,8 +58,8 @@ struct source {
 
 /* Rows i .. i + 15 of a vector of columns from k on, `wide` apart: they are
  * rows of w, too, if it is turned, and else its columns. */
-DDP__WINO static void pack_square(const struct source *f, size_t i, size_t k,
-                                  size_t wide, float *to)
+DDP__V16 static void pack_square(const struct source *f, size_t i, size_t k,
+                                 size_t wide, float *to)
 {
     size_t rows = f->c - i < VECTOR ? f->c - i : VECTOR;
     __mmask16 down = ddp__mask16(rows), across = ddp__mask16(f->o - k);

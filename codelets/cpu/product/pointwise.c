@@ -51,7 +51,7 @@
 #include "patch.h"
 #include "pixels.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 
 enum {
     VECTOR = DDP__WINO_VECTOR,
@@ -111,8 +111,8 @@ static size_t least(size_t a, size_t b)
 
 /* What follows the sums of a block where that is SiLU: `rows` rows of up to
  * PANEL channels from channel j on; y is the first of them. */
-DDP__WINO static void finish_silu(const struct run *u, const float *from,
-                                  size_t rows, size_t j, float *y)
+DDP__V16 static void finish_silu(const struct run *u, const float *from,
+                                 size_t rows, size_t j, float *y)
 {
     for (size_t at = 0; at < PANEL && j + at < u->o; at += VECTOR) {
         size_t left = u->o - j - at;

@@ -41,7 +41,7 @@
 #include "pixels.h"
 #include "thin.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 
 enum {
     VECTOR = DDP__WINO_VECTOR,

@@ -8,10 +8,10 @@
 #include <immintrin.h>
 #include <stddef.h>
 
-#define DDP__V16 __attribute__((target("avx512f,avx512bw,avx512vl,fma")))
+#define DDP__V16_ISA target("avx512f,avx512bw,avx512dq,avx512vl,fma")
+#define DDP__V16 __attribute__((DDP__V16_ISA))
 #define DDP__V16_INLINE                                                        \
-    static inline __attribute__((always_inline,                                \
-                                 target("avx512f,avx512bw,avx512vl,fma")))
+    static inline __attribute__((always_inline, DDP__V16_ISA))
 
 /* The first `left` of 16 values, or all of them. */
 static inline __mmask16 ddp__mask16(size_t left)

@@ -36,10 +36,7 @@ libddp_core_la_SOURCES += \
     %D%/wino_tile.c \
     %D%/wino_tile.h \
     %D%/wino_unit.h \
-    %D%/wino_v16.h \
     %D%/wino_value.h \
-    %D%/wino_vec16.h \
-    %D%/wino_vec8.h \
     %D%/wino_weight.c \
     %D%/wino_weight.h \
     %D%/wino_weight_loops.h

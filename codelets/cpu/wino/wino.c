@@ -26,7 +26,7 @@
 #include "wino_tile.h"
 #include "wino_weight.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 
 enum {
     SKEW = DDP__WINO_SKEW,

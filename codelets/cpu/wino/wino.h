@@ -40,13 +40,7 @@
 #define DDP_WINO_H
 
 #include "cpu/onednn/onednn.h"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#define DDP__WINO __attribute__((target("avx512f,avx512dq,fma")))
-#define DDP__WINO_INLINE                                                       \
-    static inline __attribute__((always_inline, target("avx512f,avx512dq,"     \
-                                                       "fma")))
-#endif
+#include "cpu/vector/v16.h"
 
 enum {
     DDP__WINO_IN = 6,      /* of 3x3: pixels of a tile's input, and */

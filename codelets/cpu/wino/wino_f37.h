@@ -5,7 +5,7 @@
  * R(x) is the product of x - q^2 over the other three points q: the rows of B'
  * for p and -p are those of the polynomials R(x^2) (p + x) and R(x^2) (p - x).
  *
- * After wino_vec16.h or wino_vec8.h.
+ * After vec16.h or vec8.h.
  */
 #ifndef DDP_CPU_WINO_F37_H
 #define DDP_CPU_WINO_F37_H

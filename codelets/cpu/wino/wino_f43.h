@@ -1,7 +1,7 @@
 /* wino_f43.h - Winograd's F(4, 3): one direction of a tile and of a filter
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * After wino_vec16.h or wino_vec8.h.
+ * After vec16.h or vec8.h.
  */
 #ifndef DDP_CPU_WINO_F43_H
 #define DDP_CPU_WINO_F43_H

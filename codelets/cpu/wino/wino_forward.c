@@ -38,7 +38,7 @@
 #include "wino_round.h"
 #include "wino_tile.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 
 enum {
     VECTOR = DDP__WINO_VECTOR,

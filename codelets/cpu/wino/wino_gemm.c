@@ -16,7 +16,7 @@
 #include "wino.h"
 #include "wino_gemm.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 #include "cpu/vector/v16.h"
 #include "wino_gemm_sum.h"
 
@@ -43,7 +43,7 @@ enum kind { FLOATS, INTEGERS, STREAM, FINISH, FETCH };
 /* ---- a b ---------------------------------------------------------------- */
 
 /* Prefetches of weights for later go to the second-level cache. */
-DDP__WINO_INLINE void fetch(enum kind kind, const float *next)
+DDP__V16_INLINE void fetch(enum kind kind, const float *next)
 {
     if (kind == STREAM)
         _mm_prefetch((const void *)next, _MM_HINT_T0);
@@ -51,7 +51,7 @@ DDP__WINO_INLINE void fetch(enum kind kind, const float *next)
         _mm_prefetch((const void *)next, _MM_HINT_T1);
 }
 
-DDP__WINO_INLINE void fetch_line(const struct ddp__wino_fetch *f, size_t line)
+DDP__V16_INLINE void fetch_line(const struct ddp__wino_fetch *f, size_t line)
 {
     size_t row = line >> f->shift, mask = ((size_t)1 << f->shift) - 1;
     const float *p = f->from + row * f->pitch + (line & mask) * 16;
@@ -59,13 +59,13 @@ DDP__WINO_INLINE void fetch_line(const struct ddp__wino_fetch *f, size_t line)
     _mm_prefetch((const void *)p, _MM_HINT_T1);
 }
 
-DDP__WINO_INLINE v16 begin_sum(enum kind kind, const struct block *t, size_t j)
+DDP__V16_INLINE v16 begin_sum(enum kind kind, const struct block *t, size_t j)
 {
     return kind == STREAM && t->bias ? LOAD(t->bias + j) : _mm512_setzero_ps();
 }
 
-DDP__WINO_INLINE void end_sum(enum kind kind, const struct block *t, size_t i,
-                              size_t j, v16 sum)
+DDP__V16_INLINE void end_sum(enum kind kind, const struct block *t, size_t i,
+                             size_t j, v16 sum)
 {
     float *p = t->p + i * t->ldp + j;
 
@@ -85,7 +85,7 @@ struct ending {
     ptrdiff_t later;
 };
 
-DDP__WINO_INLINE struct ending ending_of(const struct block *t, size_t j)
+DDP__V16_INLINE struct ending ending_of(const struct block *t, size_t j)
 {
     const struct ddp__wino_finish *f = t->finish;
     size_t at = t->column + j, left = f->columns - at;
@@ -101,7 +101,7 @@ DDP__WINO_INLINE struct ending ending_of(const struct block *t, size_t j)
 }
 
 /* A NaN remains one. */
-DDP__WINO_INLINE void finish_sum(const struct ending *e, float *p, v16 sum)
+DDP__V16_INLINE void finish_sum(const struct ending *e, float *p, v16 sum)
 {
     v16 v = ADD(sum, e->bias);
 
@@ -116,8 +116,8 @@ DDP__WINO_INLINE void finish_sum(const struct ending *e, float *p, v16 sum)
         _mm512_mask_storeu_ps(p, e->mask, v);
 }
 
-DDP__WINO_INLINE void finish_sums(const struct block *t, size_t rows, int wide,
-                                  v16 acc[ROWS][2])
+DDP__V16_INLINE void finish_sums(const struct block *t, size_t rows, int wide,
+                                 v16 acc[ROWS][2])
 {
     struct ending first = ending_of(t, 0);
     struct ending second = wide > 1 ? ending_of(t, 16) : first;
@@ -132,8 +132,8 @@ DDP__WINO_INLINE void finish_sums(const struct block *t, size_t rows, int wide,
 
 /* `rows` rows of a against a panel of b of `wide` times 16 columns (constants
  * all).  Meanwhile k lines from t->next on are fetched. */
-DDP__WINO_INLINE void block(enum kind kind, size_t rows, int wide,
-                            const struct block *t)
+DDP__V16_INLINE void block(enum kind kind, size_t rows, int wide,
+                           const struct block *t)
 {
     v16 acc[ROWS][2];
     size_t lda = t->lda;
@@ -194,8 +194,8 @@ DDP__WINO_INLINE void block(enum kind kind, size_t rows, int wide,
 #define ROW_COUNTS(X)                                                          \
     X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 
-DDP__WINO_INLINE void rows_of_block(enum kind kind, int wide, size_t rows,
-                                    const struct block *t)
+DDP__V16_INLINE void rows_of_block(enum kind kind, int wide, size_t rows,
+                                   const struct block *t)
 {
     switch (rows) {
 #define X(r)                                                                   \
@@ -209,52 +209,52 @@ DDP__WINO_INLINE void rows_of_block(enum kind kind, int wide, size_t rows,
     }
 }
 
-DDP__WINO static void whole(size_t rows, const struct block *t)
+DDP__V16 static void whole(size_t rows, const struct block *t)
 {
     rows_of_block(FLOATS, 2, rows, t);
 }
 
-DDP__WINO static void half(size_t rows, const struct block *t)
+DDP__V16 static void half(size_t rows, const struct block *t)
 {
     rows_of_block(FLOATS, 1, rows, t);
 }
 
-DDP__WINO static void whole_i16(size_t rows, const struct block *t)
+DDP__V16 static void whole_i16(size_t rows, const struct block *t)
 {
     rows_of_block(INTEGERS, 2, rows, t);
 }
 
-DDP__WINO static void half_i16(size_t rows, const struct block *t)
+DDP__V16 static void half_i16(size_t rows, const struct block *t)
 {
     rows_of_block(INTEGERS, 1, rows, t);
 }
 
-DDP__WINO static void whole_stream(size_t rows, const struct block *t)
+DDP__V16 static void whole_stream(size_t rows, const struct block *t)
 {
     rows_of_block(STREAM, 2, rows, t);
 }
 
-DDP__WINO static void half_stream(size_t rows, const struct block *t)
+DDP__V16 static void half_stream(size_t rows, const struct block *t)
 {
     rows_of_block(STREAM, 1, rows, t);
 }
 
-DDP__WINO static void whole_finish(size_t rows, const struct block *t)
+DDP__V16 static void whole_finish(size_t rows, const struct block *t)
 {
     rows_of_block(FINISH, 2, rows, t);
 }
 
-DDP__WINO static void half_finish(size_t rows, const struct block *t)
+DDP__V16 static void half_finish(size_t rows, const struct block *t)
 {
     rows_of_block(FINISH, 1, rows, t);
 }
 
-DDP__WINO static void whole_fetch(size_t rows, const struct block *t)
+DDP__V16 static void whole_fetch(size_t rows, const struct block *t)
 {
     rows_of_block(FETCH, 2, rows, t);
 }
 
-DDP__WINO static void half_fetch(size_t rows, const struct block *t)
+DDP__V16 static void half_fetch(size_t rows, const struct block *t)
 {
     rows_of_block(FETCH, 1, rows, t);
 }

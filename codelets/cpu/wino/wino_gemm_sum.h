@@ -4,11 +4,11 @@
 #ifndef DDP_CPU_WINO_GEMM_SUM_H
 #define DDP_CPU_WINO_GEMM_SUM_H
 
-#include "wino_v16.h"
+#include "cpu/vector/v16_names.h"
 
 /* sum + a b, or of integers (a constant) a sum of products in 32 bits; as text
  * for the assembler, because floats have to do without AVX512_VNNI. */
-DDP__WINO_INLINE v16 multiply_add(bool integers, v16 a, v16 b, v16 sum)
+DDP__V16_INLINE v16 multiply_add(bool integers, v16 a, v16 b, v16 sum)
 {
     if (!integers)
         return FMA(a, b, sum);
@@ -17,7 +17,7 @@ DDP__WINO_INLINE v16 multiply_add(bool integers, v16 a, v16 b, v16 sum)
 }
 
 /* A sum of integers as floats, in units of a row and of columns. */
-DDP__WINO_INLINE v16 sum_in_units(v16 sum, float row, const float *col)
+DDP__V16_INLINE v16 sum_in_units(v16 sum, float row, const float *col)
 {
     sum = _mm512_cvtepi32_ps(_mm512_castps_si512(sum));
     return MUL(MUL(sum, SET(row)), LOAD(col));

@@ -9,7 +9,7 @@
 #include "wino.h"
 #include "wino_gemm_t.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 #include "wino_gemm_sum.h"
 
 enum { ROWS = 8, ROWS_OF_PRODUCTS = 14, PANEL = DDP__WINO_PANEL };
@@ -25,13 +25,13 @@ struct block {
 };
 
 /* What a sum begins with: that of integers is added at the end. */
-DDP__WINO_INLINE v16 first_sum(bool integers, bool add, const float *p)
+DDP__V16_INLINE v16 first_sum(bool integers, bool add, const float *p)
 {
     return add && !integers ? LOAD(p) : _mm512_setzero_ps();
 }
 
-DDP__WINO_INLINE void put_sum(bool integers, const struct block *t, size_t i,
-                              size_t j, v16 sum)
+DDP__V16_INLINE void put_sum(bool integers, const struct block *t, size_t i,
+                             size_t j, v16 sum)
 {
     float *p = t->p + i * t->ldp + j;
 
@@ -46,7 +46,7 @@ DDP__WINO_INLINE void put_sum(bool integers, const struct block *t, size_t i,
 /* p (+)= a' b for ROWS rows and `wide` (a constant) times 16 columns, whose
  * sums are kept in registers: for that every index of acc has to be known when
  * this is compiled. */
-DDP__WINO_INLINE void block_t(bool integers, int wide, const struct block *t)
+DDP__V16_INLINE void block_t(bool integers, int wide, const struct block *t)
 {
     v16 acc[ROWS][2];
     const float *a = t->a, *b = t->b;
@@ -78,22 +78,22 @@ DDP__WINO_INLINE void block_t(bool integers, int wide, const struct block *t)
     }
 }
 
-DDP__WINO static void whole_t(const struct block *t)
+DDP__V16 static void whole_t(const struct block *t)
 {
     block_t(false, 2, t);
 }
 
-DDP__WINO static void half_t(const struct block *t)
+DDP__V16 static void half_t(const struct block *t)
 {
     block_t(false, 1, t);
 }
 
-DDP__WINO static void whole_t_i16(const struct block *t)
+DDP__V16 static void whole_t_i16(const struct block *t)
 {
     block_t(true, 2, t);
 }
 
-DDP__WINO static void half_t_i16(const struct block *t)
+DDP__V16 static void half_t_i16(const struct block *t)
 {
     block_t(true, 1, t);
 }

@@ -8,8 +8,8 @@
 #include "wino.h"
 #include "wino_gemm_v8.h"
 
-#ifdef DDP__WINO
-#include "wino_vec8.h"
+#ifdef DDP__V16
+#include "cpu/vector/vec8.h"
 
 enum { ROWS = 6, PANEL = 2 * LANES };
 

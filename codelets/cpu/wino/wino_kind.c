@@ -22,7 +22,7 @@ bool ddp__wino_off(void)
     return text && strcmp(text, "0") == 0;
 }
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 
 enum { LEAST = 32 }; /* channels, or the transforms take too long */
 

@@ -9,7 +9,7 @@
 
 int ddp__wino_lanes(void)
 {
-#ifdef DDP__WINO
+#ifdef DDP__V16
     return ddp__avx512_here() ? 16 : ddp__avx2_here() ? 8 : 0;
 #else
     return 0;

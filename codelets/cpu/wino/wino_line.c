@@ -10,10 +10,10 @@
 
 #include "wino.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
+#include "cpu/vector/vec16.h"
 #include "wino_gemm_t.h"
 #include "wino_line.h"
-#include "wino_vec16.h"
 
 #define PRODUCTS ddp__wino_products_v16
 #include "wino_line_loops.h"

@@ -15,10 +15,10 @@
 
 #include "wino.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
+#include "cpu/vector/vec8.h"
 #include "wino_gemm_v8.h"
 #include "wino_line_v8.h"
-#include "wino_vec8.h"
 
 #define PRODUCTS ddp__wino_products_v8
 #include "wino_line_loops.h"

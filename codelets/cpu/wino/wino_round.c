@@ -9,12 +9,12 @@
 #include "wino.h"
 #include "wino_round.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
 #include "wino_unit.h"
 
 /* ---- rows --------------------------------------------------------------- */
 
-DDP__WINO_INLINE float sum_of_row(const float *v, size_t len, v16 factor)
+DDP__V16_INLINE float sum_of_row(const float *v, size_t len, v16 factor)
 {
     v16 sum = _mm512_setzero_ps();
 
@@ -26,7 +26,7 @@ DDP__WINO_INLINE float sum_of_row(const float *v, size_t len, v16 factor)
     return _mm512_reduce_add_ps(sum);
 }
 
-DDP__WINO_INLINE v16 norm_of_row(const float *v, size_t len)
+DDP__V16_INLINE v16 norm_of_row(const float *v, size_t len)
 {
     v16 factor, sum = SET(sum_of_row(v, len, SET(1)));
 
@@ -36,9 +36,8 @@ DDP__WINO_INLINE v16 norm_of_row(const float *v, size_t len)
     return _mm512_div_ps(_mm512_sqrt_ps(sum), factor);
 }
 
-DDP__WINO void ddp__wino_round_rows(size_t rows, size_t len, const float *v,
-                                    size_t ldv, void *q, size_t ldq,
-                                    float *unit)
+DDP__V16 void ddp__wino_round_rows(size_t rows, size_t len, const float *v,
+                                   size_t ldv, void *q, size_t ldq, float *unit)
 {
     char *to = q;
 
@@ -58,8 +57,8 @@ DDP__WINO void ddp__wino_round_rows(size_t rows, size_t len, const float *v,
 /* ---- columns ------------------------------------------------------------ */
 
 /* Along the rows, as they lie in memory. */
-DDP__WINO_INLINE void sum_columns(size_t rows, size_t len, const float *v,
-                                  size_t ldv, float *sum)
+DDP__V16_INLINE void sum_columns(size_t rows, size_t len, const float *v,
+                                 size_t ldv, float *sum)
 {
     for (size_t j = 0; j < len; j += 16)
         STORE(sum + j, _mm512_setzero_ps());
@@ -72,8 +71,8 @@ DDP__WINO_INLINE void sum_columns(size_t rows, size_t len, const float *v,
 }
 
 /* Of 16 columns with that sum. */
-DDP__WINO_INLINE v16 norm_of_columns(size_t rows, const float *v, size_t ldv,
-                                     v16 sum)
+DDP__V16_INLINE v16 norm_of_columns(size_t rows, const float *v, size_t ldv,
+                                    v16 sum)
 {
     v16 factor;
 
@@ -88,9 +87,9 @@ DDP__WINO_INLINE v16 norm_of_columns(size_t rows, const float *v, size_t ldv,
     return _mm512_div_ps(_mm512_sqrt_ps(sum), factor);
 }
 
-DDP__WINO void ddp__wino_round_columns(size_t rows, size_t len, const float *v,
-                                       size_t ldv, void *q, size_t ldq,
-                                       float *unit)
+DDP__V16 void ddp__wino_round_columns(size_t rows, size_t len, const float *v,
+                                      size_t ldv, void *q, size_t ldq,
+                                      float *unit)
 {
     char *to = q;
 

@@ -9,28 +9,28 @@
 
 #include "wino.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
+#include "cpu/vector/vec16.h"
 #include "wino_gemm_t.h"
 #include "wino_square.h"
-#include "wino_vec16.h"
 #include "wino_weight.h"
 
 #include "wino_square_loops.h"
 
-DDP__WINO static void input_tile_bf16(const void *const *p, size_t len,
-                                      bool padded, size_t step, float *v)
+DDP__V16 static void input_tile_bf16(const void *const *p, size_t len,
+                                     bool padded, size_t step, float *v)
 {
     input_tile(p, len, padded, true, step, v);
 }
 
-DDP__WINO static void spread_tile_bf16(const void *const *p, size_t len,
-                                       size_t step, float *z)
+DDP__V16 static void spread_tile_bf16(const void *const *p, size_t len,
+                                      size_t step, float *z)
 {
     spread_tile(p, len, true, step, z);
 }
 
-DDP__WINO static void output_tile_bf16(const float *p, size_t step, size_t len,
-                                       const struct ddp__wino_target *to)
+DDP__V16 static void output_tile_bf16(const float *p, size_t step, size_t len,
+                                      const struct ddp__wino_target *to)
 {
     output_tile(GENERAL, p, step, len, to, true);
 }

@@ -21,10 +21,10 @@
 
 #include "wino.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
+#include "cpu/vector/vec8.h"
 #include "wino_gemm_v8.h"
 #include "wino_square_v8.h"
-#include "wino_vec8.h"
 
 #include "wino_square_loops.h"
 #include "wino_weight_loops.h"

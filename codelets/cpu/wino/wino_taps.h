@@ -1,7 +1,7 @@
 /* wino_taps.h - taps of filters, in vectors over the columns of matrices
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * After wino_vec16.h or wino_vec8.h.
+ * After vec16.h or vec8.h.
  */
 #ifndef DDP_CPU_WINO_TAPS_H
 #define DDP_CPU_WINO_TAPS_H

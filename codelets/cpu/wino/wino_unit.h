@@ -6,8 +6,8 @@
 
 #include "wino.h"
 
-#ifdef DDP__WINO
-#include "wino_v16.h"
+#ifdef DDP__V16
+#include "cpu/vector/v16_names.h"
 
 /* The norm of the integers.  Squares of what is this small or large are summed
  * with a factor, lest the sum is 0 or infinite. */
@@ -22,7 +22,7 @@
 
 /* What values of vectors with that norm are multiplied by; where all are 0, by
  * anything finite. */
-DDP__WINO_INLINE v16 ddp__wino_factor(v16 norm)
+DDP__V16_INLINE v16 ddp__wino_factor(v16 norm)
 {
     __mmask16 none = _mm512_cmp_ps_mask(norm, SET(DDP__WINO_LEAST), _CMP_LT_OQ);
 
@@ -30,13 +30,13 @@ DDP__WINO_INLINE v16 ddp__wino_factor(v16 norm)
                               SET(1));
 }
 
-DDP__WINO_INLINE v16 ddp__wino_unit(v16 factor)
+DDP__V16_INLINE v16 ddp__wino_unit(v16 factor)
 {
     return _mm512_div_ps(SET(1), factor);
 }
 
 /* Those of the sums that are out of range, with what to multiply by. */
-DDP__WINO_INLINE __mmask16 ddp__wino_out_of_range(v16 sum, v16 *factor)
+DDP__V16_INLINE __mmask16 ddp__wino_out_of_range(v16 sum, v16 *factor)
 {
     __mmask16 small = _mm512_cmp_ps_mask(sum, SET(DDP__WINO_TINY), _CMP_LT_OQ);
     __mmask16 large = _mm512_cmp_ps_mask(sum, SET(DDP__WINO_HUGE), _CMP_GT_OQ);
@@ -47,7 +47,7 @@ DDP__WINO_INLINE __mmask16 ddp__wino_out_of_range(v16 sum, v16 *factor)
 }
 
 /* Both rounded, low below high. */
-DDP__WINO_INLINE __m512i ddp__wino_pair(v16 low, v16 high, v16 factor)
+DDP__V16_INLINE __m512i ddp__wino_pair(v16 low, v16 high, v16 factor)
 {
     __m512i l = _mm512_cvtps_epi32(MUL(low, factor));
     __m512i h = _mm512_cvtps_epi32(MUL(high, factor));

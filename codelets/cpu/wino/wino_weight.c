@@ -14,10 +14,10 @@
 #include "wino.h"
 #include "wino_weight.h"
 
-#ifdef DDP__WINO
+#ifdef DDP__V16
+#include "cpu/vector/vec16.h"
 #include "wino_square.h"
 #include "wino_unit.h"
-#include "wino_vec16.h"
 
 #include "wino_weight_loops.h"
 
@@ -31,9 +31,9 @@ size_t ddp__wino_panel(const struct ddp__wino_kind *kind, size_t columns,
     return columns - first < panel ? DDP__WINO_VECTOR : panel;
 }
 
-DDP__WINO void ddp__wino_weigh_square(const struct ddp__wino_filters *f,
-                                      size_t column, size_t width, size_t step,
-                                      float *u)
+DDP__V16 void ddp__wino_weigh_square(const struct ddp__wino_filters *f,
+                                     size_t column, size_t width, size_t step,
+                                     float *u)
 {
     bool past = step * IN * IN * sizeof(*u) > MOST_CACHED;
     v16 tap[16][9];
@@ -68,9 +68,8 @@ void ddp__wino_weights(const struct ddp__wino_kind *kind,
  * directions, from transformed floats, and in this way: 29 and 13. */
 
 /* Sums of squares, times factor^2, of 16 columns at each position. */
-DDP__WINO static void sum_columns(const struct ddp__wino_filters *f,
-                                  size_t column, const float *factor,
-                                  float *sum)
+DDP__V16 static void sum_columns(const struct ddp__wino_filters *f,
+                                 size_t column, const float *factor, float *sum)
 {
     v16 tap[16][9];
     float u[IN * IN * 16];
@@ -90,8 +89,8 @@ DDP__WINO static void sum_columns(const struct ddp__wino_filters *f,
 }
 
 /* What 16 columns are multiplied by at each position. */
-DDP__WINO static void find_factors(const struct ddp__wino_filters *f,
-                                   size_t column, float *factor)
+DDP__V16 static void find_factors(const struct ddp__wino_filters *f,
+                                  size_t column, float *factor)
 {
     float sum[IN * IN * 16];
     size_t len = sizeof(sum) / sizeof(*sum);
@@ -114,9 +113,9 @@ DDP__WINO static void find_factors(const struct ddp__wino_filters *f,
                                              LOAD(factor + k))));
 }
 
-DDP__WINO static void round_columns(const struct ddp__wino_filters *f,
-                                    size_t column, size_t width, size_t step,
-                                    const float *factor, uint32_t *q)
+DDP__V16 static void round_columns(const struct ddp__wino_filters *f,
+                                   size_t column, size_t width, size_t step,
+                                   const float *factor, uint32_t *q)
 {
     v16 tap[16][9];
     float u[2][IN * IN * 16];
@@ -135,9 +134,9 @@ DDP__WINO static void round_columns(const struct ddp__wino_filters *f,
     }
 }
 
-DDP__WINO void ddp__wino_weights_i16(const struct ddp__wino_filters *f,
-                                     size_t columns, size_t first, uint32_t *q,
-                                     float *unit)
+DDP__V16 void ddp__wino_weights_i16(const struct ddp__wino_filters *f,
+                                    size_t columns, size_t first, uint32_t *q,
+                                    float *unit)
 {
     size_t width = ddp__wino_panel(&ddp__wino_square[1], columns, first);
     float factor[IN * IN * 16];
@@ -155,9 +154,8 @@ DDP__WINO void ddp__wino_weights_i16(const struct ddp__wino_filters *f,
 
 /* ---- gradient ----------------------------------------------------------- */
 
-DDP__WINO void ddp__wino_gradient_square(const float *u, size_t step,
-                                         size_t len, size_t c, bool accumulate,
-                                         float *dw)
+DDP__V16 void ddp__wino_gradient_square(const float *u, size_t step, size_t len,
+                                        size_t c, bool accumulate, float *dw)
 {
     gradient_filter(u, step, len, c, accumulate, dw);
 }

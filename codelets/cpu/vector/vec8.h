@@ -1,10 +1,10 @@
-/* wino_vec8.h - vectors of 8 floats, for transforms in both lengths
+/* vec8.h - vectors of 8 floats, for kernels in both lengths
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * As wino_vec16.h, for AVX2.  There is no bf16.
+ * As vec16.h, for AVX2.  There is no bf16.
  */
-#ifndef DDP_CPU_WINO_VEC8_H
-#define DDP_CPU_WINO_VEC8_H
+#ifndef DDP_CPU_VEC8_H
+#define DDP_CPU_VEC8_H
 
 #include <immintrin.h>
 #include <stdbool.h>

@@ -1,20 +1,19 @@
-/* wino_vec16.h - vectors of 16 floats, for transforms in both lengths
+/* vec16.h - vectors of 16 floats, for kernels in both lengths
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Headers of transforms say VEC, vec and LANES; which those are depends on
- * whether a source file includes this one first, or wino_vec8.h.
+ * Headers that are compiled for both say VEC, vec and LANES; which those are
+ * depends on whether a source file includes this one first, or vec8.h.
  */
-#ifndef DDP_CPU_WINO_VEC16_H
-#define DDP_CPU_WINO_VEC16_H
+#ifndef DDP_CPU_VEC16_H
+#define DDP_CPU_VEC16_H
 
 #include <stdbool.h>
 
-#include "cpu/vector/turn16.h"
-#include "wino.h"
-#include "wino_v16.h"
+#include "turn16.h"
+#include "v16_names.h"
 
-#define VEC DDP__WINO
-#define VEC_INLINE DDP__WINO_INLINE
+#define VEC DDP__V16
+#define VEC_INLINE DDP__V16_INLINE
 #define ZERO _mm512_setzero_ps()
 #define MAX(a, b) _mm512_max_ps(a, b)
 #define MIN(a, b) _mm512_min_ps(a, b)
@@ -25,7 +24,7 @@ enum { LANES = 16 };
 typedef v16 vec;
 
 /* LANES values, f32 or bf16 (b, a constant). */
-DDP__WINO_INLINE v16 load_values(const void *p, bool b)
+DDP__V16_INLINE v16 load_values(const void *p, bool b)
 {
     if (!b)
         return LOAD(p);
@@ -34,7 +33,7 @@ DDP__WINO_INLINE v16 load_values(const void *p, bool b)
 }
 
 /* bf16 as by ddp__round_bf16(). */
-DDP__WINO_INLINE void store_values(void *p, v16 v, bool b, bool past)
+DDP__V16_INLINE void store_values(void *p, v16 v, bool b, bool past)
 {
     __m512i u = _mm512_castps_si512(v), up;
 
@@ -53,7 +52,7 @@ DDP__WINO_INLINE void store_values(void *p, v16 v, bool b, bool past)
 }
 
 /* Rows become columns. */
-DDP__WINO_INLINE void turn_square(const v16 in[16], v16 out[16])
+DDP__V16_INLINE void turn_square(const v16 in[16], v16 out[16])
 {
     __m512i from[16], to[16];
 

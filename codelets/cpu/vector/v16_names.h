@@ -1,10 +1,10 @@
-/* wino_v16.h - short names for vectors of 16 floats
+/* v16_names.h - short names for vectors of 16 floats
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#ifndef DDP_WINO_V16_H
-#define DDP_WINO_V16_H
+#ifndef DDP_CPU_V16_NAMES_H
+#define DDP_CPU_V16_NAMES_H
 
-#include <immintrin.h>
+#include "v16.h"
 
 typedef __m512 v16;
 
