@@ -9,7 +9,7 @@
 
 #include "tap.h"
 
-#include "cpu/wino/wino.h"
+#include "cpu/vector/v16.h"
 
 #if !defined(HAVE_ONEDNN) || !defined(DDP__V16)
 int main(void)

@@ -306,7 +306,7 @@ static void test_filters(bool turn, double scale)
  * are not. */
 static void test_large(bool turn)
 {
-    enum { C = 512, O = 240, WIDE = DDP__WINO_PANEL, POS = DDP__WINO_POS };
+    enum { C = 512, O = 240, WIDE = DDP__GEMM_PANEL, POS = DDP__WINO_POS };
     struct layer l;
     size_t rows = turn ? O : C, columns = turn ? C : O, wrong = 0, step, width;
     float *u = new_array((size_t)POS * C * WIDE, sizeof(*u));

@@ -37,18 +37,18 @@
 #include "cpu/cpu.h"
 #include "cpu/isa.h"
 #include "cpu/thread.h"
-#include "cpu/wino/wino.h"
-#include "cpu/wino/wino_gemm.h"
+#include "cpu/vector/v16.h"
 #include "dense.h"
 #include "dense_panel.h"
 #include "dense_wgrad.h"
+#include "gemm.h"
 #include "skinny_lanes.h"
 
 #ifdef DDP__V16
 
 enum {
-    PANEL = DDP__WINO_PANEL,
-    SKEW = DDP__WINO_SKEW,
+    PANEL = DDP__GEMM_PANEL,
+    SKEW = DDP__GEMM_SKEW,
     FEW_ROWS = 16,     /* which skinny.c has */
     FEW_PIXELS = 9,    /* of an image */
     ROWS = 256,        /* that are multiplied with weights at a time */
@@ -99,11 +99,11 @@ static void fill_panels(const struct run *u, size_t at, size_t len,
 
 /* The weights that are needed after those at this place, of columns first to
  * end. */
-static struct ddp__wino_fetch next_weights(const struct run *u, size_t at,
+static struct ddp__gemm_fetch next_weights(const struct run *u, size_t at,
                                            size_t column, size_t first,
                                            size_t end)
 {
-    struct ddp__wino_fetch f = {.pitch = u->in};
+    struct ddp__gemm_fetch f = {.pitch = u->in};
     size_t len;
 
     column += GROUP;
@@ -125,17 +125,17 @@ _Static_assert(DEPTH == 16 << 5 && GROUP == 16 << 2, "lines of each row");
 /* Sums of a group's columns. */
 static void multiply(const struct run *u, size_t row, size_t rows, size_t at,
                      size_t len, size_t column, size_t count,
-                     const struct ddp__wino_fetch *fetch)
+                     const struct ddp__gemm_fetch *fetch)
 {
     static const float zeros[GROUP];
     bool last = at + len == u->depth;
-    struct ddp__wino_product g = {.m = rows,
+    struct ddp__gemm_product g = {.m = rows,
                                   .n = ddp__divide_up(count, 16) * 16,
                                   .k = len,
                                   .a = u->block,
                                   .b = u->panel,
                                   .lda = len + SKEW};
-    struct ddp__wino_finish f = {.bias =
+    struct ddp__gemm_finish f = {.bias =
                                      last && u->bias ? u->bias + column : zeros,
                                  .columns = count,
                                  .low = last ? u->low : -INFINITY,
@@ -143,7 +143,7 @@ static void multiply(const struct run *u, size_t row, size_t rows, size_t at,
                                  .add = at > 0,
                                  .fetch = fetch};
 
-    ddp__wino_gemm_finish(&g, &f, u->y + row * u->columns + column, u->columns);
+    ddp__gemm_finish(&g, &f, u->y + row * u->columns + column, u->columns);
 }
 
 /* Columns first to end of some rows. */
@@ -155,7 +155,7 @@ static void run_columns(const struct run *u, size_t row, size_t rows,
 
         copy_block(u, row, rows, at, len);
         for (size_t j = first; j < end; j += GROUP) {
-            struct ddp__wino_fetch fetch = next_weights(u, at, j, first, end);
+            struct ddp__gemm_fetch fetch = next_weights(u, at, j, first, end);
             size_t count = least(end - j, GROUP);
 
             fill_panels(u, at, len, j, count);

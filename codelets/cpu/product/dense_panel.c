@@ -3,14 +3,14 @@
  */
 #include "config.h"
 
-#include "cpu/wino/wino.h"
+#include "cpu/vector/v16.h"
 #include "dense_panel.h"
+#include "gemm.h"
 
 #ifdef DDP__V16
 #include "cpu/vector/turn16.h"
-#include "cpu/vector/v16.h"
 
-enum { VECTOR = DDP__WINO_VECTOR, PANEL = DDP__WINO_PANEL };
+enum { VECTOR = DDP__GEMM_VECTOR, PANEL = DDP__GEMM_PANEL };
 
 static size_t least(size_t a, size_t b)
 {

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* The panels that wino_gemm.h multiplies with: 32 columns, one row after the
+/* The panels that gemm.h multiplies with: 32 columns, one row after the
  * other, of rows x columns at from; the last has 16 where no more are left.
  * Zeros fill the last vector. */
 void ddp__dense_copy(const float *from, size_t ld, size_t rows, size_t columns,

@@ -19,17 +19,17 @@
 #include "cpu/cpu.h"
 #include "cpu/store.h"
 #include "cpu/thread.h"
-#include "cpu/wino/wino.h"
-#include "cpu/wino/wino_gemm.h"
+#include "cpu/vector/v16.h"
 #include "dense_panel.h"
 #include "dense_wgrad.h"
+#include "gemm.h"
 
 #ifdef DDP__V16
 
 enum {
-    VECTOR = DDP__WINO_VECTOR,
-    PANEL = DDP__WINO_PANEL,
-    STEP = 14,      /* rows of a product's block (wino_gemm.c) */
+    VECTOR = DDP__GEMM_VECTOR,
+    PANEL = DDP__GEMM_PANEL,
+    STEP = 14,      /* rows of a product's block (gemm.c) */
     WIDE = 512,     /* columns of x in panels at a time */
     MOST_ROWS = 256 /* of x and dy, which are summed in registers */
 };
@@ -53,7 +53,7 @@ struct run {
 static void multiply(const struct run *u, size_t column, size_t count)
 {
     static const float zeros[WIDE];
-    struct ddp__wino_finish f = {.bias = zeros,
+    struct ddp__gemm_finish f = {.bias = zeros,
                                  .columns = count,
                                  .low = -INFINITY,
                                  .high = INFINITY,
@@ -61,7 +61,7 @@ static void multiply(const struct run *u, size_t column, size_t count)
                                  .past = u->past};
 
     for (size_t i = 0; i < u->o; i += STEP) {
-        struct ddp__wino_product g = {.m = u->o - i < STEP ? u->o - i : STEP,
+        struct ddp__gemm_product g = {.m = u->o - i < STEP ? u->o - i : STEP,
                                       .n = ddp__divide_up(count, VECTOR) *
                                            VECTOR,
                                       .k = u->rows,
@@ -69,7 +69,7 @@ static void multiply(const struct run *u, size_t column, size_t count)
                                       .b = u->panels,
                                       .lda = u->pitch};
 
-        ddp__wino_gemm_finish(&g, &f, u->dw + i * u->c + column, u->c);
+        ddp__gemm_finish(&g, &f, u->dw + i * u->c + column, u->c);
     }
 }
 

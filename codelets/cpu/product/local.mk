@@ -9,6 +9,13 @@ libddp_core_la_SOURCES += \
     %D%/dense_panel.h \
     %D%/dense_wgrad.c \
     %D%/dense_wgrad.h \
+    %D%/gemm.c \
+    %D%/gemm.h \
+    %D%/gemm_sum.h \
+    %D%/gemm_t.c \
+    %D%/gemm_t.h \
+    %D%/gemm_v8.c \
+    %D%/gemm_v8.h \
     %D%/patch.c \
     %D%/patch.h \
     %D%/patch_copy.c \

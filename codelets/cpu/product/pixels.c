@@ -4,18 +4,18 @@
 #include "config.h"
 
 #include "cpu/isa.h"
-#include "cpu/wino/wino.h"
+#include "cpu/vector/v16.h"
+#include "gemm.h"
 #include "pixels.h"
 
 enum {
-    VECTOR = DDP__WINO_VECTOR,
-    PANEL = DDP__WINO_PANEL,
+    VECTOR = DDP__GEMM_VECTOR,
+    PANEL = DDP__GEMM_PANEL,
     SHARE = 1 << 16 /* weights of a part: some 20 us */
 };
 
 #ifdef DDP__V16
 #include "cpu/vector/turn16.h"
-#include "cpu/vector/v16.h"
 #include "cpu/vector/v16_names.h"
 #endif
 

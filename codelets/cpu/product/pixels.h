@@ -1,7 +1,7 @@
 /* pixels.h - weights of 1x1 convolutions for products of pixels
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * They are in panels for wino_gemm.h, of as many columns as there are channels
+ * They are in panels for gemm.h, of as many columns as there are channels
  * and zeros up to a multiple of 16; the bias follows if there is one.
  */
 #ifndef DDP_CPU_PIXELS_H

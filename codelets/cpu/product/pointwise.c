@@ -1,7 +1,7 @@
 /* pointwise.c - 1x1 convolutions of inference, with what follows them
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A block of pixels by a panel of channels is multiplied (wino_gemm.c) and gets
+ * A block of pixels by a panel of channels is multiplied (gemm.c) and gets
  * its bias, residual and activation while it is in the first-level cache.
  *
  * One Zen 5 core under load, milliseconds of one image by oneDNN 2.6, and in
@@ -47,22 +47,22 @@
 #include "cpu/store.h"
 #include "cpu/thread.h"
 #include "cpu/vector/v16.h"
-#include "cpu/wino/wino_gemm.h"
+#include "gemm.h"
 #include "patch.h"
 #include "pixels.h"
 
 #ifdef DDP__V16
 
 enum {
-    VECTOR = DDP__WINO_VECTOR,
-    PANEL = DDP__WINO_PANEL,
+    VECTOR = DDP__GEMM_VECTOR,
+    PANEL = DDP__GEMM_PANEL,
     FEW_PIXELS = 14 * 14,
     FEW_CHANNELS = 48,
-    ROWS = 56, /* of a block, but of a tall one */
-    STEP = 14, /* rows that parts are made of, and products (wino_gemm.c) */
-    PART = 1 << 20,        /* products of a part, at least: some 10 us */
-    AHEAD = 3072,          /* floats of x that are on their way: 12 KB */
-    LIGHT = 1 << 18,       /* weights that stay in the second-level cache */
+    ROWS = 56,       /* of a block, but of a tall one */
+    STEP = 14,       /* rows that parts are made of, and products (gemm.c) */
+    PART = 1 << 20,  /* products of a part, at least: some 10 us */
+    AHEAD = 3072,    /* floats of x that are on their way: 12 KB */
+    LIGHT = 1 << 18, /* weights that stay in the second-level cache */
     MANY_CHANNELS = 1024,  /* of a tall block */
     TALL = 5 * (LIGHT / 4) /* floats of x in it: 1.25 MiB */
 };
@@ -155,11 +155,11 @@ static const float *rows_of_x(const struct run *u, size_t row, size_t rows,
 }
 
 static void multiply_silu(const struct run *u,
-                          const struct ddp__wino_product *g, size_t j, float *y)
+                          const struct ddp__gemm_product *g, size_t j, float *y)
 {
     float sums[ROWS * PANEL] __attribute__((aligned(64)));
 
-    ddp__wino_gemm(g, sums, PANEL);
+    ddp__gemm(g, sums, PANEL);
     finish_silu(u, sums, g->m, j, y);
 }
 
@@ -182,7 +182,7 @@ static ptrdiff_t later(const struct run *u, const struct block *b, size_t j)
 /* A panel of a block: channels from j on. */
 static void run_panel(const struct run *u, const struct block *b, size_t j)
 {
-    struct ddp__wino_product g = {
+    struct ddp__gemm_product g = {
         .m = b->rows,
         .n = u->all - j < PANEL ? VECTOR : PANEL,
         .k = u->c,
@@ -190,7 +190,7 @@ static void run_panel(const struct run *u, const struct block *b, size_t j)
         .lda = u->c,
         .b = u->w + j * u->c,
     };
-    struct ddp__wino_finish f = {
+    struct ddp__gemm_finish f = {
         .bias = u->bias + j,
         .columns = u->o - j,
         .low = u->low,
@@ -204,7 +204,7 @@ static void run_panel(const struct run *u, const struct block *b, size_t j)
     if (u->s->conv.act == DDP_SILU)
         multiply_silu(u, &g, j, y);
     else
-        ddp__wino_gemm_finish(&g, &f, y, u->o);
+        ddp__gemm_finish(&g, &f, y, u->o);
 }
 
 /* Pixels of a block to come: there are too many rows to be foreseen. */

@@ -35,8 +35,8 @@
 #include "cpu/isa.h"
 #include "cpu/store.h"
 #include "cpu/thread.h"
-#include "cpu/wino/wino.h"
-#include "cpu/wino/wino_gemm.h"
+#include "cpu/vector/v16.h"
+#include "gemm.h"
 #include "patch.h"
 #include "pixels.h"
 #include "thin.h"
@@ -44,8 +44,8 @@
 #ifdef DDP__V16
 
 enum {
-    VECTOR = DDP__WINO_VECTOR,
-    PANEL = DDP__WINO_PANEL,
+    VECTOR = DDP__GEMM_VECTOR,
+    PANEL = DDP__GEMM_PANEL,
     ROWS = 28,    /* of a block */
     AHEAD = 3072, /* floats of x that are on their way: 12 KB */
     LEAST_PIXELS = 7 * 7,
@@ -80,17 +80,17 @@ static void multiply(const struct run *u, size_t row, size_t rows, float *y)
     size_t last = (u->all - 1) / PANEL * PANEL;
 
     for (size_t j = last; j <= last; j -= PANEL) {
-        struct ddp__wino_product g = {.m = rows,
+        struct ddp__gemm_product g = {.m = rows,
                                       .n = u->all - j < PANEL ? VECTOR : PANEL,
                                       .k = u->c,
                                       .a = x,
                                       .lda = u->c,
                                       .b = u->w + j * u->c};
-        struct ddp__wino_stream m = {.bias = u->bias ? u->bias + j : NULL,
+        struct ddp__gemm_stream m = {.bias = u->bias ? u->bias + j : NULL,
                                      .next = j == last ? x + u->ahead : x,
                                      .past = u->past && u->whole};
 
-        ddp__wino_gemm_stream(&g, &m, y + j, u->o);
+        ddp__gemm_stream(&g, &m, y + j, u->o);
     }
 }
 

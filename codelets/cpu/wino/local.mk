@@ -9,13 +9,6 @@ libddp_core_la_SOURCES += \
     %D%/wino_f43.h \
     %D%/wino_forward.c \
     %D%/wino_forward.h \
-    %D%/wino_gemm.c \
-    %D%/wino_gemm.h \
-    %D%/wino_gemm_sum.h \
-    %D%/wino_gemm_t.c \
-    %D%/wino_gemm_t.h \
-    %D%/wino_gemm_v8.c \
-    %D%/wino_gemm_v8.h \
     %D%/wino_kind.c \
     %D%/wino_kind.h \
     %D%/wino_lanes.c \

@@ -29,7 +29,7 @@
 #ifdef DDP__V16
 
 enum {
-    SKEW = DDP__WINO_SKEW,
+    SKEW = DDP__GEMM_SKEW,
     SMALL_WEIGHTS = 1 << 20,
     SMALL_GROUP = 56,
     LARGE_GROUP = 128,
@@ -169,7 +169,7 @@ static void multiply_positions(const struct gradient *g, size_t i, size_t j,
     bool integers = g->m->b;
 
     for (size_t k = 0; k < (size_t)g->m->kind->pos; k++) {
-        struct ddp__wino_product t = {
+        struct ddp__gemm_product t = {
             .m = rows,
             .n = cols,
             .k = integers ? (g->count + 1) / 2 : g->count,

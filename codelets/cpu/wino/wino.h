@@ -46,8 +46,6 @@ enum {
     DDP__WINO_IN = 6,      /* of 3x3: pixels of a tile's input, and */
     DDP__WINO_POS = 36,    /* products of matrices; others have fewer */
     DDP__WINO_VECTOR = 16, /* channels are multiples of it */
-    DDP__WINO_PANEL = 32,
-    DDP__WINO_SKEW = 16, /* floats after a row, against equal cache sets */
 };
 
 /* Images in tiles: what the transforms walk over. */

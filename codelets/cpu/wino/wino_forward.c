@@ -29,11 +29,11 @@
 
 #include "base/team.h"
 #include "cpu/isa.h"
+#include "cpu/product/gemm.h"
+#include "cpu/product/gemm_t.h"
 #include "cpu/store.h"
 #include "cpu/thread.h"
 #include "wino_forward.h"
-#include "wino_gemm.h"
-#include "wino_gemm_t.h"
 #include "wino_kind.h"
 #include "wino_round.h"
 #include "wino_tile.h"
@@ -42,8 +42,8 @@
 
 enum {
     VECTOR = DDP__WINO_VECTOR,
-    PANEL = DDP__WINO_PANEL,
-    SKEW = DDP__WINO_SKEW,
+    PANEL = DDP__GEMM_PANEL,
+    SKEW = DDP__GEMM_SKEW,
     SMALL_WEIGHTS = 1 << 20,
     LARGE_WEIGHTS = 16 << 20,
     SMALL_GROUP = 28,
@@ -77,7 +77,7 @@ static size_t least(size_t a, size_t b)
 /* p = v u for one panel after the other.  Meanwhile the first two blocks of
  * rows fetch a half of the next panel each, which is the next position's at the
  * end.  To fetch the next group's pixels, too, gained nothing. */
-static void multiply_ahead(const struct group *g, struct ddp__wino_product *t,
+static void multiply_ahead(const struct group *g, struct ddp__gemm_product *t,
                            float *p)
 {
     const float *next[MOST_BLOCKS];
@@ -87,9 +87,9 @@ static void multiply_ahead(const struct group *g, struct ddp__wino_product *t,
         const float *after = (const float *)t->b + PANEL * t->k;
 
         t->n = least(o - j, PANEL);
-        for (size_t i = 0; i < ddp__wino_blocks(t->m); i++)
+        for (size_t i = 0; i < ddp__gemm_blocks(t->m); i++)
             next[i] = i < 2 ? after + i * VECTOR * t->k : t->b;
-        ddp__wino_gemm_ahead(t, next, p + j, ldp);
+        ddp__gemm_ahead(t, next, p + j, ldp);
         t->b = after;
     }
 }
@@ -103,7 +103,7 @@ static int multiply_position(void *arg, int i)
     size_t pos = (size_t)i, o = f->m->o, c = f->m->c;
     float *v = g->v + pos * g->v_tiles.step, *p = g->p + pos * g->p_tiles.step;
     float *unit = g->unit + pos * r->most;
-    struct ddp__wino_product t = {.m = g->v_tiles.count,
+    struct ddp__gemm_product t = {.m = g->v_tiles.count,
                                   .n = o,
                                   .k = c,
                                   .a = v,

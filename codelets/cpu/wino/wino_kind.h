@@ -4,8 +4,8 @@
 #ifndef DDP_CPU_WINO_KIND_H
 #define DDP_CPU_WINO_KIND_H
 
+#include "cpu/product/gemm.h"
 #include "wino.h"
-#include "wino_gemm.h"
 
 /* Filters of a layer, as rows and columns of matrices: see wino_weight.h. */
 struct ddp__wino_filters {
@@ -26,15 +26,6 @@ struct ddp__wino_target {
     enum ddp_act act;
 };
 
-/* Products with vectors of one length. */
-struct ddp__wino_products {
-    size_t panel; /* columns of a panel of weights; the last one may have 16 */
-    size_t rows;  /* that are multiplied at a time */
-    void (*multiply)(const struct ddp__wino_product *g, float *p, size_t ldp);
-    void (*multiply_t)(const struct ddp__wino_product *g, bool add, float *p,
-                       size_t ldp);
-};
-
 /* Sizes, and the transforms of len channels of one tile or filter, whose
  * positions are step apart: see wino_tile.h and wino_weight.h. */
 struct ddp__wino_kind {
@@ -52,7 +43,7 @@ struct ddp__wino_kind {
                   size_t width, size_t step, float *u);
     void (*gradient)(const float *u, size_t step, size_t len, size_t c,
                      bool accumulate, float *dw);
-    const struct ddp__wino_products *products;
+    const struct ddp__gemm_products *products;
 };
 
 /* That of a layer on this processor; NULL: none. */

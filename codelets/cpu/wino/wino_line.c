@@ -11,8 +11,8 @@
 #include "wino.h"
 
 #ifdef DDP__V16
+#include "cpu/product/gemm_t.h"
 #include "cpu/vector/vec16.h"
-#include "wino_gemm_t.h"
 #include "wino_line.h"
 
 #define PRODUCTS ddp__wino_products_v16

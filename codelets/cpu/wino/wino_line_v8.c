@@ -16,8 +16,8 @@
 #include "wino.h"
 
 #ifdef DDP__V16
+#include "cpu/product/gemm_v8.h"
 #include "cpu/vector/vec8.h"
-#include "wino_gemm_v8.h"
 #include "wino_line_v8.h"
 
 #define PRODUCTS ddp__wino_products_v8

@@ -10,8 +10,8 @@
 #include "wino.h"
 
 #ifdef DDP__V16
+#include "cpu/product/gemm_t.h"
 #include "cpu/vector/vec16.h"
-#include "wino_gemm_t.h"
 #include "wino_square.h"
 #include "wino_weight.h"
 

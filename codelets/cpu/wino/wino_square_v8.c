@@ -22,8 +22,8 @@
 #include "wino.h"
 
 #ifdef DDP__V16
+#include "cpu/product/gemm_v8.h"
 #include "cpu/vector/vec8.h"
-#include "wino_gemm_v8.h"
 #include "wino_square_v8.h"
 
 #include "wino_square_loops.h"

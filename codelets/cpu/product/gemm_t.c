@@ -1,4 +1,4 @@
-/* wino_gemm_t.c - products of columns: a weight gradient is a sum over pixels
+/* gemm_t.c - products of columns: a weight gradient is a sum over pixels
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A block of the result, 8 rows by 32 columns, is kept in registers; at the end
@@ -6,13 +6,13 @@
  */
 #include "config.h"
 
-#include "wino.h"
-#include "wino_gemm_t.h"
+#include "cpu/vector/v16.h"
+#include "gemm_t.h"
 
 #ifdef DDP__V16
-#include "wino_gemm_sum.h"
+#include "gemm_sum.h"
 
-enum { ROWS = 8, ROWS_OF_PRODUCTS = 14, PANEL = DDP__WINO_PANEL };
+enum { ROWS = 8, ROWS_OF_PRODUCTS = 14, PANEL = DDP__GEMM_PANEL };
 
 /* A block of p, and its factors. */
 struct block {
@@ -98,8 +98,8 @@ DDP__V16 static void half_t_i16(const struct block *t)
     block_t(true, 1, t);
 }
 
-void ddp__wino_gemm_t(const struct ddp__wino_product *g, bool add, float *p,
-                      size_t ldp)
+void ddp__gemm_t(const struct ddp__gemm_product *g, bool add, float *p,
+                 size_t ldp)
 {
     for (size_t j = 0; j < g->n; j += PANEL)
         for (size_t i = 0; i < g->m; i += ROWS) {
@@ -122,11 +122,11 @@ void ddp__wino_gemm_t(const struct ddp__wino_product *g, bool add, float *p,
         }
 }
 
-const struct ddp__wino_products ddp__wino_products_v16 = {
+const struct ddp__gemm_products ddp__wino_products_v16 = {
     .panel = PANEL,
     .rows = ROWS_OF_PRODUCTS,
-    .multiply = ddp__wino_gemm,
-    .multiply_t = ddp__wino_gemm_t,
+    .multiply = ddp__gemm,
+    .multiply_t = ddp__gemm_t,
 };
 
 #endif

@@ -1,12 +1,12 @@
-/* wino_gemm_v8.c - products of matrices in panels, with AVX2
+/* gemm_v8.c - products of matrices in panels, with AVX2
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A block of the result, 6 rows by 16 columns, is kept in 12 of 16 registers.
  */
 #include "config.h"
 
-#include "wino.h"
-#include "wino_gemm_v8.h"
+#include "cpu/vector/v16.h"
+#include "gemm_v8.h"
 
 #ifdef DDP__V16
 #include "cpu/vector/vec8.h"
@@ -90,7 +90,7 @@ VEC static void multiply_block(size_t rows, const struct block *t)
 
 /* The first block of a panel fetches the next panel: the next matrix's, after
  * the last. */
-static void multiply(const struct ddp__wino_product *g, float *p, size_t ldp)
+static void multiply(const struct ddp__gemm_product *g, float *p, size_t ldp)
 {
     const float *b = g->b;
     size_t rows;
@@ -158,7 +158,7 @@ VEC static void multiply_block_t(size_t rows, const struct block *t)
     }
 }
 
-static void multiply_t(const struct ddp__wino_product *g, bool add, float *p,
+static void multiply_t(const struct ddp__gemm_product *g, bool add, float *p,
                        size_t ldp)
 {
     size_t rows;
@@ -180,7 +180,7 @@ static void multiply_t(const struct ddp__wino_product *g, bool add, float *p,
         }
 }
 
-const struct ddp__wino_products ddp__wino_products_v8 = {
+const struct ddp__gemm_products ddp__wino_products_v8 = {
     .panel = PANEL,
     .rows = ROWS,
     .multiply = multiply,

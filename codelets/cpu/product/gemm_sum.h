@@ -1,8 +1,8 @@
-/* wino_gemm_sum.h - sums of products of floats, or of pairs of integers
+/* gemm_sum.h - sums of products of floats, or of pairs of integers
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#ifndef DDP_CPU_WINO_GEMM_SUM_H
-#define DDP_CPU_WINO_GEMM_SUM_H
+#ifndef DDP_CPU_GEMM_SUM_H
+#define DDP_CPU_GEMM_SUM_H
 
 #include "cpu/vector/v16_names.h"
 

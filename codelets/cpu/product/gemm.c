@@ -1,5 +1,5 @@
-/* wino_gemm.c - products of rows with matrices in panels: Winograd's, and those
- * of dense and 1x1 layers; wino_gemm_t.c has those of columns
+/* gemm.c - products of rows with matrices in panels: Winograd's, and those
+ * of dense and 1x1 layers; gemm_t.c has those of columns
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A block of the result is kept in registers: 14 rows by 32 columns; at the end
@@ -13,14 +13,13 @@
  */
 #include "config.h"
 
-#include "wino.h"
-#include "wino_gemm.h"
+#include "cpu/vector/v16.h"
+#include "gemm.h"
 
 #ifdef DDP__V16
-#include "cpu/vector/v16.h"
-#include "wino_gemm_sum.h"
+#include "gemm_sum.h"
 
-enum { ROWS = 14, PANEL = DDP__WINO_PANEL };
+enum { ROWS = 14, PANEL = DDP__GEMM_PANEL };
 
 /* A block of p, its factors, and what is fetched meanwhile. */
 struct block {
@@ -30,7 +29,7 @@ struct block {
     const float *row, *col; /* units of integers; NULL: floats */
     const float *bias;      /* of STREAM; NULL: 0 */
     bool past;
-    const struct ddp__wino_finish *finish; /* of FINISH */
+    const struct ddp__gemm_finish *finish; /* of FINISH */
     size_t column;                         /* its first */
     size_t line;                           /* of FETCH: the first of k */
     float *p;
@@ -51,7 +50,7 @@ DDP__V16_INLINE void fetch(enum kind kind, const float *next)
         _mm_prefetch((const void *)next, _MM_HINT_T1);
 }
 
-DDP__V16_INLINE void fetch_line(const struct ddp__wino_fetch *f, size_t line)
+DDP__V16_INLINE void fetch_line(const struct ddp__gemm_fetch *f, size_t line)
 {
     size_t row = line >> f->shift, mask = ((size_t)1 << f->shift) - 1;
     const float *p = f->from + row * f->pitch + (line & mask) * 16;
@@ -87,7 +86,7 @@ struct ending {
 
 DDP__V16_INLINE struct ending ending_of(const struct block *t, size_t j)
 {
-    const struct ddp__wino_finish *f = t->finish;
+    const struct ddp__gemm_finish *f = t->finish;
     size_t at = t->column + j, left = f->columns - at;
     struct ending e = {.low = SET(f->low),
                        .high = SET(f->high),
@@ -261,7 +260,7 @@ DDP__V16 static void half_fetch(size_t rows, const struct block *t)
 
 static void run_finish(bool wide, size_t rows, struct block *t, size_t line)
 {
-    const struct ddp__wino_fetch *f = t->finish->fetch;
+    const struct ddp__gemm_fetch *f = t->finish->fetch;
 
     t->line = line;
     if (f && line < f->lines)
@@ -272,8 +271,8 @@ static void run_finish(bool wide, size_t rows, struct block *t, size_t line)
 
 /* What is fetched while rows from i on are multiplied by a panel: what follows
  * says, or the next panel (the next matrix's, after the last) in halves. */
-static const float *next_of(const struct ddp__wino_product *g,
-                            const struct ddp__wino_finish *f, const float *b,
+static const float *next_of(const struct ddp__gemm_product *g,
+                            const struct ddp__gemm_finish *f, const float *b,
                             size_t i)
 {
     if (f && f->next)
@@ -284,8 +283,8 @@ static const float *next_of(const struct ddp__wino_product *g,
 }
 
 /* f: NULL, or what follows. */
-static void multiply(const struct ddp__wino_product *g,
-                     const struct ddp__wino_finish *f, float *p, size_t ldp)
+static void multiply(const struct ddp__gemm_product *g,
+                     const struct ddp__gemm_finish *f, float *p, size_t ldp)
 {
     size_t k = g->k, line = 0;
     const float *b = g->b;
@@ -318,18 +317,18 @@ static void multiply(const struct ddp__wino_product *g,
     }
 }
 
-void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp)
+void ddp__gemm(const struct ddp__gemm_product *g, float *p, size_t ldp)
 {
     multiply(g, NULL, p, ldp);
 }
 
-size_t ddp__wino_blocks(size_t rows)
+size_t ddp__gemm_blocks(size_t rows)
 {
     return (rows + ROWS - 1) / ROWS;
 }
 
-void ddp__wino_gemm_ahead(const struct ddp__wino_product *g,
-                          const float *const *next, float *p, size_t ldp)
+void ddp__gemm_ahead(const struct ddp__gemm_product *g,
+                     const float *const *next, float *p, size_t ldp)
 {
     bool two = g->m > ROWS && g->m <= 2 * ROWS;
     size_t most = two ? (g->m + 1) / 2 : ROWS, rows;
@@ -348,16 +347,14 @@ void ddp__wino_gemm_ahead(const struct ddp__wino_product *g,
     }
 }
 
-void ddp__wino_gemm_finish(const struct ddp__wino_product *g,
-                           const struct ddp__wino_finish *f, float *p,
-                           size_t ldp)
+void ddp__gemm_finish(const struct ddp__gemm_product *g,
+                      const struct ddp__gemm_finish *f, float *p, size_t ldp)
 {
     multiply(g, f, p, ldp);
 }
 
-void ddp__wino_gemm_stream(const struct ddp__wino_product *g,
-                           const struct ddp__wino_stream *m, float *p,
-                           size_t ldp)
+void ddp__gemm_stream(const struct ddp__gemm_product *g,
+                      const struct ddp__gemm_stream *m, float *p, size_t ldp)
 {
     for (size_t j = 0; j < g->n; j += PANEL)
         for (size_t i = 0; i < g->m; i += ROWS) {
