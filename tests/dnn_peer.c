@@ -24,18 +24,18 @@ struct dnn_peer {
 
 /* ---- layers with weights ------------------------------------------------ */
 
-static struct ddp__dnn_shape shape_of(const struct check *k)
+static struct ddp__conv_shape shape_of(const struct check *k)
 {
     struct ddp_shape x = k->row.x, y = k->row.y;
-    struct ddp__dnn_shape s = {.type = k->dtype,
-                               .n = k->row.cap,
-                               .h = x.h,
-                               .w = x.w,
-                               .c = x.c,
-                               .oh = y.h,
-                               .ow = y.w,
-                               .o = y.c,
-                               .conv = k->row.call.conv};
+    struct ddp__conv_shape s = {.type = k->dtype,
+                                .n = k->row.cap,
+                                .h = x.h,
+                                .w = x.w,
+                                .c = x.c,
+                                .oh = y.h,
+                                .ow = y.w,
+                                .o = y.c,
+                                .conv = k->row.call.conv};
 
     s.conv.bias |= k->row.family == CHECK_CONV_NORM;
     s.dense = k->row.family == CHECK_DENSE;
@@ -71,9 +71,9 @@ static void *turned_weights(struct dnn_peer *p, const struct check *k)
 /* oneDNN 2 has a faster data gradient where strides are 1: the forward pass
  * with turned weights. */
 static bool new_layer(struct dnn_peer *p, struct check *k,
-                      enum ddp__dnn_pass pass)
+                      enum ddp__conv_pass pass)
 {
-    struct ddp__dnn_shape s = shape_of(k), turned;
+    struct ddp__conv_shape s = shape_of(k), turned;
     bool turn = pass == DDP__BWD_X && ddp__plan_transpose(&s, &turned);
     struct check_tensor *dx = &k->tensor[ROLE_DX], *g = &k->tensor[ROLE_G];
 

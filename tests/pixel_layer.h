@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 #include "random.h"
 #include "tap.h"
 
@@ -20,16 +20,16 @@ struct pixel_row {
 
 struct pixel_kernel {
     enum ddp_dtype type; /* of x and y: f32 or bf16 */
-    size_t (*packed_size)(const struct ddp__dnn_shape *s); /* bytes */
-    void (*pack)(const struct ddp__dnn_shape *s, const float *w, bool turn,
+    size_t (*packed_size)(const struct ddp__conv_shape *s); /* bytes */
+    void (*pack)(const struct ddp__conv_shape *s, const float *w, bool turn,
                  void *to);
-    int (*run)(const struct ddp__dnn_shape *s, const void *x,
+    int (*run)(const struct ddp__conv_shape *s, const void *x,
                const void *packed, void *y);
 };
 
 struct pixel_layer {
     const struct pixel_kernel *k;
-    struct ddp__dnn_shape s;
+    struct ddp__conv_shape s;
     char name[80];
     void *x, *y, *packed, *map;
     float *w;
@@ -38,10 +38,10 @@ struct pixel_layer {
 
 enum { PIXEL_GUARD = 64 }; /* values after y, which nobody may write */
 
-static inline struct ddp__dnn_shape pixel_shape(enum ddp_dtype type,
-                                                const struct pixel_row *r)
+static inline struct ddp__conv_shape pixel_shape(enum ddp_dtype type,
+                                                 const struct pixel_row *r)
 {
-    return (struct ddp__dnn_shape){
+    return (struct ddp__conv_shape){
         .type = type,
         .n = r->n,
         .h = r->h,

@@ -34,7 +34,7 @@ static const struct pixel_row rows[] = {
     {5, 65, 65, 144, 240, false}, /* so, in several blocks */
 };
 
-static int run(const struct ddp__dnn_shape *s, const void *x,
+static int run(const struct ddp__conv_shape *s, const void *x,
                const void *packed, void *y)
 {
     return ddp__amx_pixels_run(s, x, packed, y);
@@ -105,7 +105,7 @@ static void test_row(const struct pixel_row *r)
 static void test_choice(void)
 {
     static const struct pixel_row row = {1, 14, 14, 64, 384, false};
-    struct ddp__dnn_shape s = pixel_shape(DDP_BF16, &row);
+    struct ddp__conv_shape s = pixel_shape(DDP_BF16, &row);
 
     ok(ddp__amx_pixels_fits(&s), "64 channels to 384");
     s.conv.act = DDP_RELU;

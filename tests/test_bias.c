@@ -34,7 +34,7 @@ static const struct {
 
 /* dy, all above 0 so that the sums grow with each pixel, and its sums over
  * pixels. */
-static void *new_gradient(const struct ddp__dnn_shape *s, double *want)
+static void *new_gradient(const struct ddp__conv_shape *s, double *want)
 {
     size_t o = (size_t)s->o, len = (size_t)(s->n * s->oh * s->ow) * o;
     float *f = new_array(len, sizeof(*f));
@@ -64,7 +64,7 @@ static double error_of(const float *db, const double *want, int o, double times)
 }
 
 /* Written, then added; what follows them is left alone. */
-static void test_bias(struct ddp__dnn_shape s)
+static void test_bias(struct ddp__conv_shape s)
 {
     size_t o = (size_t)s.o;
     double *want = new_array(o, sizeof(*want)), first, both;
@@ -92,11 +92,11 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         for (enum ddp_dtype type = DDP_F32; type <= DDP_BF16; type++)
-            test_bias((struct ddp__dnn_shape){.type = type,
-                                              .n = rows[i].n,
-                                              .oh = rows[i].h,
-                                              .ow = rows[i].w,
-                                              .o = rows[i].o});
+            test_bias((struct ddp__conv_shape){.type = type,
+                                               .n = rows[i].n,
+                                               .oh = rows[i].h,
+                                               .ow = rows[i].w,
+                                               .o = rows[i].o});
     return done_testing();
 }
 #endif

@@ -41,7 +41,7 @@ static const struct row rows[] = {
 };
 
 struct layer {
-    struct ddp__dnn_shape s;
+    struct ddp__conv_shape s;
     size_t n, c, o;
     float *x, *dy, *w, *y, *dx, *dw;
 };
@@ -66,19 +66,19 @@ static double relative(const struct norms *e)
 
 /* ---- layers ------------------------------------------------------------- */
 
-static struct ddp__dnn_shape shape_of(const struct row *r)
+static struct ddp__conv_shape shape_of(const struct row *r)
 {
-    return (struct ddp__dnn_shape){.dense = true,
-                                   .type = DDP_F32,
-                                   .n = r->n,
-                                   .h = 1,
-                                   .w = 1,
-                                   .c = r->c,
-                                   .oh = 1,
-                                   .ow = 1,
-                                   .o = r->o,
-                                   .conv = {1, 1, 1, 1, 1, 1, .groups = 1,
-                                            .bias = r->bias, .act = r->act}};
+    return (struct ddp__conv_shape){.dense = true,
+                                    .type = DDP_F32,
+                                    .n = r->n,
+                                    .h = 1,
+                                    .w = 1,
+                                    .c = r->c,
+                                    .oh = 1,
+                                    .ow = 1,
+                                    .o = r->o,
+                                    .conv = {1, 1, 1, 1, 1, 1, .groups = 1,
+                                             .bias = r->bias, .act = r->act}};
 }
 
 static void layer_new(struct layer *l, const struct row *r)
@@ -245,7 +245,7 @@ static void test_edge(void)
 static void test_convolutions(void)
 {
     struct row one = {128, 512, 2048, false, DDP_IDENTITY};
-    struct ddp__dnn_shape s = shape_of(&one);
+    struct ddp__conv_shape s = shape_of(&one);
 
     s.dense = false;
     ok(ddp__dense_fits(&s, DDP__FWD), "a 1x1 convolution of one pixel");
@@ -264,7 +264,7 @@ static void test_convolutions(void)
 static void test_choice(void)
 {
     struct row many = {64, 4096, 4096, true, DDP_RELU};
-    struct ddp__dnn_shape s = shape_of(&many);
+    struct ddp__conv_shape s = shape_of(&many);
 
     is_int(ddp__dense_fits(&s, DDP__FWD), ddp__amx_here(), "64 samples");
     is_int(ddp__dense_fits(&s, DDP__BWD_X), ddp__amx_here(),

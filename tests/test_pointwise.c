@@ -31,7 +31,7 @@ static const struct pixel_row rows[] = {
     {2, 13, 13, 1024, 272, true}, /* two tall blocks */
 };
 
-static void pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
+static void pack(const struct ddp__conv_shape *s, const float *w, bool turn,
                  void *to)
 {
     (void)turn;
@@ -39,7 +39,7 @@ static void pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
         ddp__pointwise.pack(s, w, NULL, part, to);
 }
 
-static int run(const struct ddp__dnn_shape *s, const void *x,
+static int run(const struct ddp__conv_shape *s, const void *x,
                const void *packed, void *y)
 {
     const float *w = packed;
@@ -128,7 +128,7 @@ static void test_choice(void)
 {
     static const struct pixel_row large = {1, 56, 56, 64, 256, true};
     static const struct pixel_row small = {1, 14, 14, 256, 1024, true};
-    struct ddp__dnn_shape s = pixel_shape(DDP_F32, &large);
+    struct ddp__conv_shape s = pixel_shape(DDP_F32, &large);
 
     is_int(ddp__pointwise.fits(&s), ddp__amx_here(), "56x56, 64 to 256");
     s = pixel_shape(DDP_F32, &small);
@@ -138,7 +138,7 @@ static void test_choice(void)
 int main(void)
 {
     static const struct pixel_row one = {1, 1, 1, 1, 1, true};
-    struct ddp__dnn_shape s = pixel_shape(DDP_F32, &one);
+    struct ddp__conv_shape s = pixel_shape(DDP_F32, &one);
 
     if (!ddp__pixels_fit(&s))
         skip_all("this processor lacks AVX-512");

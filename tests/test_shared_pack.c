@@ -211,7 +211,7 @@ static void test_keys(void)
 
 static struct ddp__dnn *layer(int outputs)
 {
-    struct ddp__dnn_shape s =
+    struct ddp__conv_shape s =
         pixel_shape(DDP_F32, &(struct pixel_row){1, 8, 8, 16, outputs, false});
     struct ddp__dnn *d;
 

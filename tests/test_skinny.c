@@ -137,19 +137,19 @@ static void layer_free(struct layer *l)
     free(l->dw);
 }
 
-static int run(const struct layer *l, enum ddp__dnn_pass pass, bool add)
+static int run(const struct layer *l, enum ddp__conv_pass pass, bool add)
 {
-    struct ddp__dnn_shape s = {.dense = true,
-                               .type = DDP_F32,
-                               .n = (int)l->r.n,
-                               .h = 1,
-                               .w = 1,
-                               .c = (int)l->in,
-                               .oh = 1,
-                               .ow = 1,
-                               .o = (int)l->r.o,
-                               .conv = {1, 1, 1, 1, 1, 1, .groups = 1,
-                                        .bias = l->r.bias, .act = DDP_RELU}};
+    struct ddp__conv_shape s = {.dense = true,
+                                .type = DDP_F32,
+                                .n = (int)l->r.n,
+                                .h = 1,
+                                .w = 1,
+                                .c = (int)l->in,
+                                .oh = 1,
+                                .ow = 1,
+                                .o = (int)l->r.o,
+                                .conv = {1, 1, 1, 1, 1, 1, .groups = 1,
+                                         .bias = l->r.bias, .act = DDP_RELU}};
     struct ddp__skinny_x x = {l->pixels * l->r.c, l->r.taps, l->tap};
     struct ddp__task t = {.accumulate = add};
 
@@ -270,16 +270,16 @@ static void test_rows(void)
 /* Of 64 pixels and small weights, which Winograd's way would multiply. */
 static void test_small_weights(void)
 {
-    struct ddp__dnn_shape s = {.type = DDP_F32,
-                               .n = 1,
-                               .h = 8,
-                               .w = 8,
-                               .c = 64,
-                               .oh = 8,
-                               .ow = 8,
-                               .o = 64,
-                               .conv = {3, 3, 1, 1, 1, 1, .top = 1, .left = 1,
-                                        .bottom = 1, .right = 1, .groups = 1}};
+    struct ddp__conv_shape s = {.type = DDP_F32,
+                                .n = 1,
+                                .h = 8,
+                                .w = 8,
+                                .c = 64,
+                                .oh = 8,
+                                .ow = 8,
+                                .o = 64,
+                                .conv = {3, 3, 1, 1, 1, 1, .top = 1, .left = 1,
+                                         .bottom = 1, .right = 1, .groups = 1}};
 
     lanes = 8;
     ok(ddp__patch_of(&s).is_skinny, "few pixels are few rows with AVX2");

@@ -51,7 +51,7 @@ static const struct row rows[] = {
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 struct layer {
-    struct ddp__dnn_shape s;
+    struct ddp__conv_shape s;
     size_t x, y, w; /* values: w without the bias */
     float *in[2], *weights, *out;
     double *want;
@@ -66,10 +66,10 @@ static int outputs(int in, int taps, int pad, const struct row *r)
 
 static void layer_new(struct layer *l, const struct row *r)
 {
-    struct ddp__dnn_shape *s = &l->s;
+    struct ddp__conv_shape *s = &l->s;
     size_t most;
 
-    *s = (struct ddp__dnn_shape){
+    *s = (struct ddp__conv_shape){
         .n = r->n,
         .h = r->h,
         .w = r->w,
@@ -105,7 +105,7 @@ static void layer_free(struct layer *l)
 }
 
 /* The pixel of x that output p of all sees under a tap; -1: padding. */
-static int pixel_of(const struct ddp__dnn_shape *s, int p, int tap)
+static int pixel_of(const struct ddp__conv_shape *s, int p, int tap)
 {
     const struct ddp__conv *k = &s->conv;
     int y = p / s->ow % s->oh * k->sh - k->top + tap / k->kw * k->dh;
@@ -117,9 +117,9 @@ static int pixel_of(const struct ddp__dnn_shape *s, int p, int tap)
 }
 
 /* What one output and one tap add to what is wanted of a pass. */
-static void add_tap(struct layer *l, enum ddp__dnn_pass pass, int p, int tap)
+static void add_tap(struct layer *l, enum ddp__conv_pass pass, int p, int tap)
 {
-    const struct ddp__dnn_shape *s = &l->s;
+    const struct ddp__conv_shape *s = &l->s;
     int pixel = pixel_of(s, p, tap), c = s->c;
 
     for (int o = 0; o < s->o && pixel >= 0; o++)
@@ -139,7 +139,7 @@ static void add_tap(struct layer *l, enum ddp__dnn_pass pass, int p, int tap)
 /* Biases, and activations of what is wanted. */
 static void end_forward(struct layer *l)
 {
-    const struct ddp__dnn_shape *s = &l->s;
+    const struct ddp__conv_shape *s = &l->s;
 
     for (size_t i = 0; i < l->y; i++) {
         double *y = &l->want[i];
@@ -152,9 +152,9 @@ static void end_forward(struct layer *l)
     }
 }
 
-static void compute_wanted(struct layer *l, enum ddp__dnn_pass pass)
+static void compute_wanted(struct layer *l, enum ddp__conv_pass pass)
 {
-    const struct ddp__dnn_shape *s = &l->s;
+    const struct ddp__conv_shape *s = &l->s;
 
     for (int p = 0; p < s->n * s->oh * s->ow; p++)
         for (int tap = 0; tap < s->conv.kh * s->conv.kw; tap++)
@@ -184,7 +184,7 @@ static double most_of(double products)
 
 /* ---- tests -------------------------------------------------------------- */
 
-static void test_pass(const struct row *r, enum ddp__dnn_pass pass)
+static void test_pass(const struct row *r, enum ddp__conv_pass pass)
 {
     struct layer l;
     bool forward = pass == DDP__FWD;
@@ -241,7 +241,7 @@ static void test_nan(void)
 }
 
 static bool fits(int n, int side, int c, int k, int stride,
-                 enum ddp__dnn_pass pass)
+                 enum ddp__conv_pass pass)
 {
     struct row r = {n, side,  side,  c,     64,    k,     k,           stride,
                     1, k / 2, k / 2, k / 2, k / 2, false, DDP_IDENTITY};

@@ -31,14 +31,14 @@ static const struct pixel_row rows[] = {
     {2, 14, 15, 400, 72, false}, /* many terms */
 };
 
-static void pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
+static void pack(const struct ddp__conv_shape *s, const float *w, bool turn,
                  void *to)
 {
     for (int part = 0; part < ddp__pixels_parts(s); part++)
         ddp__pixels_pack(s, w, NULL, turn, part, to);
 }
 
-static int run(const struct ddp__dnn_shape *s, const void *x,
+static int run(const struct ddp__conv_shape *s, const void *x,
                const void *packed, void *y)
 {
     return ddp__thin_run(s, x, packed, y);
@@ -90,7 +90,7 @@ static void test_choice(void)
 {
     static const struct pixel_row few = {1, 14, 14, 64, 384, false};
     static const struct pixel_row many = {1, 14, 14, 960, 128, false};
-    struct ddp__dnn_shape s = pixel_shape(DDP_F32, &few);
+    struct ddp__conv_shape s = pixel_shape(DDP_F32, &few);
 
     is_int(ddp__thin_fits(&s), ddp__amx_here(), "64 channels to 384");
     s.conv.act = DDP_RELU;
@@ -102,7 +102,7 @@ static void test_choice(void)
 int main(void)
 {
     static const struct pixel_row one = {1, 1, 1, 1, 1, false};
-    struct ddp__dnn_shape s = pixel_shape(DDP_F32, &one);
+    struct ddp__conv_shape s = pixel_shape(DDP_F32, &one);
 
     if (!ddp__pixels_fit(&s))
         skip_all("this processor lacks AVX-512");

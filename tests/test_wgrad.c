@@ -93,11 +93,11 @@ static const struct row amx_taps_rows[] = {
 
 static const double MOST = 1e-6;
 
-typedef int (*gradient)(const struct ddp__dnn_shape *s, const void *x,
+typedef int (*gradient)(const struct ddp__conv_shape *s, const void *x,
                         const void *dy, bool accumulate, float *dw);
 
 struct layer {
-    struct ddp__dnn_shape s;
+    struct ddp__conv_shape s;
     bool b;
     void *x, *dy;
     float *dw;
@@ -133,27 +133,27 @@ static int outputs(int in, const struct row *r)
 
 static void layer_new(struct layer *l, const struct row *r, int groups, bool b)
 {
-    struct ddp__dnn_shape *s = &l->s;
+    struct ddp__conv_shape *s = &l->s;
 
-    *s = (struct ddp__dnn_shape){.type = b ? DDP_BF16 : DDP_F32,
-                                 .n = r->n,
-                                 .h = r->h,
-                                 .w = r->w,
-                                 .c = r->c,
-                                 .oh = outputs(r->h, r),
-                                 .ow = outputs(r->w, r),
-                                 .o = r->o,
-                                 .conv = {.kh = r->k,
-                                          .kw = r->k,
-                                          .sh = r->stride,
-                                          .sw = r->stride,
-                                          .dh = r->dilation,
-                                          .dw = r->dilation,
-                                          .top = r->pad,
-                                          .left = r->pad,
-                                          .bottom = r->pad,
-                                          .right = r->pad,
-                                          .groups = groups}};
+    *s = (struct ddp__conv_shape){.type = b ? DDP_BF16 : DDP_F32,
+                                  .n = r->n,
+                                  .h = r->h,
+                                  .w = r->w,
+                                  .c = r->c,
+                                  .oh = outputs(r->h, r),
+                                  .ow = outputs(r->w, r),
+                                  .o = r->o,
+                                  .conv = {.kh = r->k,
+                                           .kw = r->k,
+                                           .sh = r->stride,
+                                           .sw = r->stride,
+                                           .dh = r->dilation,
+                                           .dw = r->dilation,
+                                           .top = r->pad,
+                                           .left = r->pad,
+                                           .bottom = r->pad,
+                                           .right = r->pad,
+                                           .groups = groups}};
     l->b = b;
     l->weights = (size_t)(r->o * r->k * r->k * r->c / groups);
     l->x = new_values((size_t)(r->n * r->h * r->w * r->c), b);
@@ -174,7 +174,7 @@ static void layer_free(struct layer *l)
 /* What output p of all adds. */
 static void add_output(struct layer *l, int p)
 {
-    const struct ddp__dnn_shape *s = &l->s;
+    const struct ddp__conv_shape *s = &l->s;
     const struct ddp__conv *k = &s->conv;
     int c = s->c, taps = k->kh * k->kw, image = p / (s->oh * s->ow);
     int size = c / k->groups; /* of a group */
@@ -214,7 +214,7 @@ static double error_of(const struct layer *l, double times)
 static void test_gradient(gradient run, struct layer *l, const char *name,
                           double most)
 {
-    const struct ddp__dnn_shape *s = &l->s;
+    const struct ddp__conv_shape *s = &l->s;
     double first, both;
 
     for (int p = 0; p < s->n * s->oh * s->ow; p++)

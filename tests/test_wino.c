@@ -37,7 +37,7 @@ enum kind { EVEN, RELU, UNEVEN, KINDS };
 static const char *const kind_names[] = {"even", "relu", "uneven"};
 
 struct layer {
-    struct ddp__dnn_shape s;
+    struct ddp__conv_shape s;
     uint16_t *x, *y, *dy;
     float *w, *dw, *packed;
     double *want, *direct, *want_dw; /* results in f64 */
@@ -57,32 +57,32 @@ static float draw(enum kind k)
 
 /* ---- layers ------------------------------------------------------------- */
 
-static size_t pixels(const struct ddp__dnn_shape *s)
+static size_t pixels(const struct ddp__conv_shape *s)
 {
     return (size_t)s->n * (size_t)s->h * (size_t)s->w;
 }
 
-static struct ddp__dnn_shape shape_of(int size, int c, int o)
+static struct ddp__conv_shape shape_of(int size, int c, int o)
 {
-    struct ddp__dnn_shape s = {.type = DDP_BF16,
-                               .n = 2,
-                               .h = size,
-                               .w = size,
-                               .c = c,
-                               .oh = size,
-                               .ow = size,
-                               .o = o,
-                               .conv = {.kh = 3,
-                                        .kw = 3,
-                                        .sh = 1,
-                                        .sw = 1,
-                                        .dh = 1,
-                                        .dw = 1,
-                                        .top = 1,
-                                        .left = 1,
-                                        .bottom = 1,
-                                        .right = 1,
-                                        .groups = 1}};
+    struct ddp__conv_shape s = {.type = DDP_BF16,
+                                .n = 2,
+                                .h = size,
+                                .w = size,
+                                .c = c,
+                                .oh = size,
+                                .ow = size,
+                                .o = o,
+                                .conv = {.kh = 3,
+                                         .kw = 3,
+                                         .sh = 1,
+                                         .sw = 1,
+                                         .dh = 1,
+                                         .dw = 1,
+                                         .top = 1,
+                                         .left = 1,
+                                         .bottom = 1,
+                                         .right = 1,
+                                         .groups = 1}};
 
     return s;
 }
@@ -90,7 +90,7 @@ static struct ddp__dnn_shape shape_of(int size, int c, int o)
 static void layer_new(struct layer *l, int size, int c, int o, enum kind k,
                       double scale)
 {
-    struct ddp__dnn_shape *s = &l->s;
+    struct ddp__conv_shape *s = &l->s;
     size_t weights = (size_t)TAPS * (size_t)c * (size_t)o, len;
 
     *s = shape_of(size, c, o);
@@ -353,7 +353,7 @@ static void test_zeros(void)
 
 int main(void)
 {
-    struct ddp__dnn_shape s = shape_of(8, 16, 16);
+    struct ddp__conv_shape s = shape_of(8, 16, 16);
 
     if (!ddp__wino_fits(&s))
         skip_all("this processor has AMX, or no AVX512_VNNI");

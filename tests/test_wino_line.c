@@ -67,7 +67,7 @@ int __wrap_ddp__wino_lanes(void)
 
 /* What is added to, and what a layer computes. */
 struct data {
-    struct ddp__dnn_shape s;
+    struct ddp__conv_shape s;
     size_t x_len, y_len, w_len;
     float *x, *w, *dy, *bias, *start, *y, *packed, *start_w, *dw;
     double *want, *want_dw;
@@ -86,34 +86,34 @@ static float *new_floats(size_t count)
 
 /* ---- a layer ------------------------------------------------------------ */
 
-static struct ddp__dnn_shape shape_of(const struct layer *l)
+static struct ddp__conv_shape shape_of(const struct layer *l)
 {
-    struct ddp__dnn_shape s = {.type = DDP_F32,
-                               .n = l->n,
-                               .h = l->h,
-                               .w = l->w,
-                               .c = l->c,
-                               .oh = l->h + l->top + l->bottom - l->kh + 1,
-                               .ow = l->w + l->left + l->right - l->kw + 1,
-                               .o = l->o,
-                               .conv = {.kh = l->kh,
-                                        .kw = l->kw,
-                                        .sh = 1,
-                                        .sw = 1,
-                                        .dh = 1,
-                                        .dw = 1,
-                                        .top = l->top,
-                                        .bottom = l->bottom,
-                                        .left = l->left,
-                                        .right = l->right,
-                                        .groups = 1}};
+    struct ddp__conv_shape s = {.type = DDP_F32,
+                                .n = l->n,
+                                .h = l->h,
+                                .w = l->w,
+                                .c = l->c,
+                                .oh = l->h + l->top + l->bottom - l->kh + 1,
+                                .ow = l->w + l->left + l->right - l->kw + 1,
+                                .o = l->o,
+                                .conv = {.kh = l->kh,
+                                         .kw = l->kw,
+                                         .sh = 1,
+                                         .sw = 1,
+                                         .dh = 1,
+                                         .dw = 1,
+                                         .top = l->top,
+                                         .bottom = l->bottom,
+                                         .left = l->left,
+                                         .right = l->right,
+                                         .groups = 1}};
 
     return s;
 }
 
 static void data_new(struct data *d, const struct layer *l)
 {
-    struct ddp__dnn_shape *s = &d->s;
+    struct ddp__conv_shape *s = &d->s;
 
     *s = shape_of(l);
     d->x_len = (size_t)(s->n * s->h * s->w * s->c);
@@ -164,7 +164,7 @@ static const float *weights(const struct data *d, bool turn, int o, int k,
 /* The pixel that tap k of output (n, y, x) sees; NULL: padding. */
 static const float *pixel(const struct data *d, int n, int y, int x, int k)
 {
-    const struct ddp__dnn_shape *s = &d->s;
+    const struct ddp__conv_shape *s = &d->s;
 
     y += k / s->conv.kw - s->conv.top;
     x += k % s->conv.kw - s->conv.left;
@@ -175,7 +175,7 @@ static const float *pixel(const struct data *d, int n, int y, int x, int k)
 
 static void sum_pixel(struct data *d, bool turn, int at, int k)
 {
-    const struct ddp__dnn_shape *s = &d->s;
+    const struct ddp__conv_shape *s = &d->s;
     int taps = s->conv.kh * s->conv.kw;
     const float *x =
         pixel(d, at / s->ow / s->oh, at / s->ow % s->oh, at % s->ow, k);
@@ -194,7 +194,7 @@ static void sum_pixel(struct data *d, bool turn, int at, int k)
 /* Without what is added: bias and what was there. */
 static void sum_directly(struct data *d, bool turn)
 {
-    const struct ddp__dnn_shape *s = &d->s;
+    const struct ddp__conv_shape *s = &d->s;
 
     memset(d->want, 0, d->y_len * sizeof(*d->want));
     memset(d->want_dw, 0, d->w_len * sizeof(*d->want_dw));
@@ -385,7 +385,7 @@ static void test_layer(const struct layer *l, int most)
 static void test_fits(void)
 {
     struct layer l = {"", 8, 17, 17, 32, 32, 1, 7, 0, 0, 3, 3};
-    struct ddp__dnn_shape s = shape_of(&l);
+    struct ddp__conv_shape s = shape_of(&l);
 
     ok(ddp__wino_fits(&s), "1x7 of 17 pixels");
     s.c = 16;

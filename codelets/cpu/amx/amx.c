@@ -52,7 +52,7 @@
  * fewer steps remain in the second level. */
 enum { BLOCK_STEPS = 64, BLOCK_STEPS_OF_ONE = 32 };
 
-static bool fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -66,7 +66,7 @@ static bool fits(const struct ddp__dnn_shape *s)
 /* Segments of about `want` steps, as many of them as make a block of that. */
 static void plan_segments(struct ddp__amx_run *r, size_t want)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
     const struct ddp__conv *k = &s->conv;
     size_t all;
 
@@ -175,7 +175,7 @@ static void run_segments(const struct ddp__amx_run *r, bool accumulate,
 }
 
 /* Copy images with their padding to the left and right. */
-static void pad_rows(const struct ddp__dnn_shape *s, const uint16_t *x,
+static void pad_rows(const struct ddp__conv_shape *s, const uint16_t *x,
                      size_t row, uint16_t *to)
 {
     size_t left = (size_t)(s->conv.left * s->c);
@@ -189,9 +189,9 @@ static void pad_rows(const struct ddp__dnn_shape *s, const uint16_t *x,
 }
 
 /* The layer with columns of taps as channels: `wide` is its x. */
-static struct ddp__dnn_shape unroll_taps(const struct ddp__dnn_shape *s)
+static struct ddp__conv_shape unroll_taps(const struct ddp__conv_shape *s)
 {
-    struct ddp__dnn_shape u = *s;
+    struct ddp__conv_shape u = *s;
 
     u.w = s->conv.left + s->w + s->conv.right;
     u.c = DDP__AMX_ROW;
@@ -201,10 +201,10 @@ static struct ddp__dnn_shape unroll_taps(const struct ddp__dnn_shape *s)
 }
 
 /* Few channels. */
-static int bwd_w_narrow(const struct ddp__dnn_shape *s, const void *x,
+static int bwd_w_narrow(const struct ddp__conv_shape *s, const void *x,
                         const void *dy, bool accumulate, float *dw)
 {
-    struct ddp__dnn_shape u = unroll_taps(s);
+    struct ddp__conv_shape u = unroll_taps(s);
     struct ddp__amx_run r = {.s = &u,
                              .dy = dy,
                              .x_row = (size_t)(u.w * s->c),
@@ -236,9 +236,9 @@ static int bwd_w_narrow(const struct ddp__dnn_shape *s, const void *x,
 }
 
 /* With one tap images are rows of one image, so that few steps are not full. */
-static struct ddp__dnn_shape join_images(const struct ddp__dnn_shape *s)
+static struct ddp__conv_shape join_images(const struct ddp__conv_shape *s)
 {
-    struct ddp__dnn_shape u = *s;
+    struct ddp__conv_shape u = *s;
 
     if (s->conv.kh * s->conv.kw == 1 && s->conv.top == 0 &&
         s->h == s->oh * s->conv.sh) {
@@ -249,10 +249,10 @@ static struct ddp__dnn_shape join_images(const struct ddp__dnn_shape *s)
     return u;
 }
 
-static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
                bool accumulate, float *dw)
 {
-    struct ddp__dnn_shape u = join_images(s);
+    struct ddp__conv_shape u = join_images(s);
     struct ddp__amx_run r = {.s = &u,
                              .x = x,
                              .dy = dy,

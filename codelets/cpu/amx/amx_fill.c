@@ -188,7 +188,7 @@ AMX void ddp__amx_fill_b(const struct ddp__amx_run *r, const uint16_t *image,
 
 void ddp__amx_fill(const struct ddp__amx_run *r, size_t first, size_t count)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
 
     for (size_t i = 0; i < count; i++) {
         size_t n = (first + i) / r->per_image;

@@ -78,7 +78,7 @@ static int step_of(int c)
     return c % (2 * steps) ? 0 : c / steps;
 }
 
-static bool can_run(const struct ddp__dnn_shape *s)
+static bool can_run(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -89,7 +89,7 @@ static bool can_run(const struct ddp__dnn_shape *s)
            ddp__unit_v16(true) && ddp__amx_here();
 }
 
-bool ddp__amx_pixels_fits(const struct ddp__dnn_shape *s)
+bool ddp__amx_pixels_fits(const struct ddp__conv_shape *s)
 {
     return can_run(s) && step_of(s->c) >= LEAST_STEP &&
            s->oh * s->ow >= LEAST_PIXELS;
@@ -266,7 +266,7 @@ static void run_all(struct run *u)
         ddp__store_end();
 }
 
-int ddp__amx_pixels_run(const struct ddp__dnn_shape *s, const uint16_t *x,
+int ddp__amx_pixels_run(const struct ddp__conv_shape *s, const uint16_t *x,
                         const void *packed, uint16_t *y)
 {
     struct run u = {.x = x,
@@ -299,13 +299,13 @@ int ddp__amx_pixels_run(const struct ddp__dnn_shape *s, const uint16_t *x,
 
 #else
 
-bool ddp__amx_pixels_fits(const struct ddp__dnn_shape *s)
+bool ddp__amx_pixels_fits(const struct ddp__conv_shape *s)
 {
     (void)s;
     return false;
 }
 
-int ddp__amx_pixels_run(const struct ddp__dnn_shape *s, const uint16_t *x,
+int ddp__amx_pixels_run(const struct ddp__conv_shape *s, const uint16_t *x,
                         const void *packed, uint16_t *y)
 {
     (void)s, (void)x, (void)packed, (void)y;

@@ -4,13 +4,13 @@
 #ifndef DDP_AMX_RUN_H
 #define DDP_AMX_RUN_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 enum { DDP__AMX_STEP = 32, DDP__AMX_PAIRS = 16 };
 enum { DDP__AMX_ROW = 32 }; /* bf16 of a tile row */
 
 struct ddp__amx_run {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     const uint16_t *x, *dy;
     size_t x_row, x_pixel;  /* from one to the next, in x */
     size_t dy_row;          /* in dy */

@@ -33,7 +33,7 @@
 
 #ifdef DDP__AMX
 
-static bool fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
     int steps = (s->n + DDP__AMX_STEP - 1) / DDP__AMX_STEP;
@@ -50,8 +50,8 @@ static bool fits(const struct ddp__dnn_shape *s)
 
 /* Of one pixel, the batch is an image of one column.  Segments are pixels. */
 struct run {
-    const struct ddp__dnn_shape *s;
-    struct ddp__dnn_shape column;
+    const struct ddp__conv_shape *s;
+    struct ddp__conv_shape column;
     struct ddp__amx_run x, dy; /* with b and a */
     struct ddp__taps_pairs pairs;
 };
@@ -69,7 +69,7 @@ static void plan_pixels(const struct run *u, size_t pixels,
 
 static int run_new(struct run *u)
 {
-    const struct ddp__dnn_shape *s = u->s;
+    const struct ddp__conv_shape *s = u->s;
     size_t x = (size_t)(s->h * s->w), y = (size_t)(s->oh * s->ow), images;
 
     u->column = *s;
@@ -131,7 +131,7 @@ DDP__AMX_TARGET static void multiply_all(const struct run *u, bool add,
     _tile_release();
 }
 
-static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
                bool accumulate, float *dw)
 {
     struct run u = {.s = s};

@@ -9,7 +9,7 @@
 
 enum { PANEL = DDP__AMX_PANEL };
 
-size_t ddp__amx_weight_size(const struct ddp__dnn_shape *s)
+size_t ddp__amx_weight_size(const struct ddp__conv_shape *s)
 {
     size_t outputs = ddp__amx_panels(s) * PANEL;
 
@@ -59,7 +59,7 @@ DDP__UNIT_TARGET static void pack_turned(const float *w, size_t c, size_t o,
     }
 }
 
-void ddp__amx_weight_pack(const struct ddp__dnn_shape *s, const float *w,
+void ddp__amx_weight_pack(const struct ddp__conv_shape *s, const float *w,
                           bool turn, void *to)
 {
     size_t c = (size_t)s->c, o = (size_t)s->o, all = ddp__amx_panels(s) * PANEL;
@@ -81,7 +81,7 @@ void ddp__amx_weight_pack(const struct ddp__dnn_shape *s, const float *w,
 
 #else
 
-void ddp__amx_weight_pack(const struct ddp__dnn_shape *s, const float *w,
+void ddp__amx_weight_pack(const struct ddp__conv_shape *s, const float *w,
                           bool turn, void *to)
 {
     (void)s, (void)w, (void)turn, (void)to;

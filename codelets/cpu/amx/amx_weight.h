@@ -8,19 +8,19 @@
 #ifndef DDP_CPU_AMX_WEIGHT_H
 #define DDP_CPU_AMX_WEIGHT_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 enum { DDP__AMX_PANEL = 16 };
 
-static inline size_t ddp__amx_panels(const struct ddp__dnn_shape *s)
+static inline size_t ddp__amx_panels(const struct ddp__conv_shape *s)
 {
     return ((size_t)s->o + DDP__AMX_PANEL - 1) / DDP__AMX_PANEL;
 }
 
-size_t ddp__amx_weight_size(const struct ddp__dnn_shape *s);
+size_t ddp__amx_weight_size(const struct ddp__conv_shape *s);
 
 /* The bias of packed weights. */
-static inline const float *ddp__amx_weight_bias(const struct ddp__dnn_shape *s,
+static inline const float *ddp__amx_weight_bias(const struct ddp__conv_shape *s,
                                                 const void *packed)
 {
     size_t weights = ddp__amx_panels(s) * DDP__AMX_PANEL * (size_t)s->c;
@@ -29,7 +29,7 @@ static inline const float *ddp__amx_weight_bias(const struct ddp__dnn_shape *s,
 }
 
 /* turn: w is that of the layer whose data gradient s is.  s->c is even. */
-void ddp__amx_weight_pack(const struct ddp__dnn_shape *s, const float *w,
+void ddp__amx_weight_pack(const struct ddp__conv_shape *s, const float *w,
                           bool turn, void *to);
 
 #endif

@@ -82,7 +82,7 @@ DDP__CLONES static void sum_bf16(const void *dy, size_t rows, size_t o,
     sum_channels(dy, rows, o, len, true, add, db);
 }
 
-void ddp__bias_gradient(const struct ddp__dnn_shape *s, const void *dy,
+void ddp__bias_gradient(const struct ddp__conv_shape *s, const void *dy,
                         bool accumulate, float *db)
 {
     size_t rows = (size_t)s->n * (size_t)s->oh * (size_t)s->ow;

@@ -4,10 +4,10 @@
 #ifndef DDP_CPU_BIAS_H
 #define DDP_CPU_BIAS_H
 
-#include "cpu/onednn/onednn.h"
+#include "shape.h"
 
 /* db[s->o] (+)= the sum of dy over the pixels of all samples. */
-void ddp__bias_gradient(const struct ddp__dnn_shape *s, const void *dy,
+void ddp__bias_gradient(const struct ddp__conv_shape *s, const void *dy,
                         bool accumulate, float *db);
 
 #endif

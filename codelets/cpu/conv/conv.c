@@ -24,7 +24,7 @@
 
 static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
 {
-    struct ddp__dnn_shape s = p->shape;
+    struct ddp__conv_shape s = p->shape;
 
     s.n = t->n;
     return ddp__skinny_dense(t, &s, p->pass);
@@ -32,7 +32,7 @@ static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
 
 static int run_dense(const struct ddp__task *t, const struct ddp__plan *p)
 {
-    struct ddp__dnn_shape s = p->shape;
+    struct ddp__conv_shape s = p->shape;
 
     s.n = t->n;
     return p->pass == DDP__FWD ? ddp__dense_fwd(&s, t->data[DDP__CONV_IN],
@@ -46,11 +46,11 @@ static int run_dense(const struct ddp__task *t, const struct ddp__plan *p)
 /* run: one of libddp's kernels, dw (+)= what x and dy give.  The gradient of
  * a bias takes another pass over dy, which is a small part of the time. */
 static int run_gradient(const struct ddp__task *t, const struct ddp__plan *p,
-                        int (*run)(const struct ddp__dnn_shape *s,
+                        int (*run)(const struct ddp__conv_shape *s,
                                    const void *x, const void *dy,
                                    bool accumulate, float *dw))
 {
-    struct ddp__dnn_shape s = p->shape;
+    struct ddp__conv_shape s = p->shape;
     const void *dy = t->data[DDP__CONV_BWD_W_DY];
     float *g = t->data[DDP__CONV_BWD_W_G];
     int rc;
@@ -64,7 +64,7 @@ static int run_gradient(const struct ddp__task *t, const struct ddp__plan *p,
 
 static int run_taps(const struct ddp__task *t, const struct ddp__plan *p)
 {
-    struct ddp__dnn_shape s = p->shape;
+    struct ddp__conv_shape s = p->shape;
     const float *w = t->data[DDP__CONV_WEIGHT];
     bool bias = s.conv.bias && p->pass == DDP__FWD;
 

@@ -81,8 +81,8 @@ static void split_images(const struct strip *s, const char *strip, char *images)
  * bytes, for both sides; what happens is in the last ten lines. */
 int ddp__conv_strip(const struct ddp__task *t, struct ddp__plan *p)
 {
-    struct ddp__dnn_shape one = ddp__plan_shape(p, 1);
-    struct ddp__dnn_shape all = ddp__plan_shape(p, t->n);
+    struct ddp__conv_shape one = ddp__plan_shape(p, 1);
+    struct ddp__conv_shape all = ddp__plan_shape(p, t->n);
     size_t size = ddp__dtype_size(one.type), n = (size_t)t->n;
     size_t c = (size_t)one.c * size, o = (size_t)one.o * size;
     int w = one.w - p->gap, ow = one.ow - p->gap;
@@ -125,7 +125,7 @@ static void interleave_phase(const struct ddp__task *t,
                              const struct ddp__plan *p, int a, int b,
                              const char *from)
 {
-    const struct ddp__dnn_shape *s = &p->shape;
+    const struct ddp__conv_shape *s = &p->shape;
     size_t pixel = (size_t)s->c * ddp__dtype_size(s->type);
     size_t row = (size_t)s->w * pixel;
     char *dx = t->data[OUT];
@@ -152,7 +152,7 @@ int ddp__conv_phases(const struct ddp__task *t, struct ddp__plan *p)
         void *from = NULL;
 
         if (phase) {
-            const struct ddp__dnn_shape *s = &phase->shape;
+            const struct ddp__conv_shape *s = &phase->shape;
             size_t room = (size_t)t->n * (size_t)s->h * (size_t)s->w *
                           (size_t)s->c * ddp__dtype_size(s->type);
             int rc = run_primitive(t, phase, room, &from);

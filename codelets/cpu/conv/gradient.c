@@ -6,7 +6,7 @@
 #include "cpu/product/patch.h"
 #include "gradient.h"
 
-const struct ddp__gradient *ddp__gradient_of(const struct ddp__dnn_shape *s)
+const struct ddp__gradient *ddp__gradient_of(const struct ddp__conv_shape *s)
 {
     const struct ddp__gradient *const all[] = {
 #define X(name) &ddp__##name,

@@ -9,15 +9,15 @@
 #define DDP_CPU_GRADIENT_H
 
 #include "cpu/isa.h"
-#include "cpu/onednn/onednn.h"
+#include "shape.h"
 
 struct ddp__gradient {
     const char *name;
     bool yields; /* where products of patches pay (patch.h) */
     /* Whether this is worthwhile, here. */
-    bool (*fits)(const struct ddp__dnn_shape *s);
+    bool (*fits)(const struct ddp__conv_shape *s);
     /* dw = the gradient, or that is added.  bias.h has that of a bias. */
-    int (*run)(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+    int (*run)(const struct ddp__conv_shape *s, const void *x, const void *dy,
                bool accumulate, float *dw);
 };
 
@@ -32,6 +32,6 @@ DDP__AMX_GRADIENTS(X)
 #undef X
 
 /* The kernel for a layer; NULL: there is none. */
-const struct ddp__gradient *ddp__gradient_of(const struct ddp__dnn_shape *s);
+const struct ddp__gradient *ddp__gradient_of(const struct ddp__conv_shape *s);
 
 #endif

@@ -6,7 +6,7 @@
 #include "cpu/vector/v16.h"
 #include "infer.h"
 
-const struct ddp__infer *ddp__infer_of(const struct ddp__dnn_shape *s)
+const struct ddp__infer *ddp__infer_of(const struct ddp__conv_shape *s)
 {
     const struct ddp__infer *const all[] = {
 #ifdef DDP__V16

@@ -4,20 +4,20 @@
 #ifndef DDP_INFER_H
 #define DDP_INFER_H
 
-#include "cpu/onednn/onednn.h"
+#include "shape.h"
 
 /* A result has the same bits in any batch. */
 struct ddp__infer {
     const char *name;
     /* Whether this is worthwhile, here. */
-    bool (*fits)(const struct ddp__dnn_shape *s);
-    size_t (*packed_size)(const struct ddp__dnn_shape *s);
+    bool (*fits)(const struct ddp__conv_shape *s);
+    size_t (*packed_size)(const struct ddp__conv_shape *s);
     /* In parts; by: factors of filters, or NULL. */
-    int (*parts)(const struct ddp__dnn_shape *s);
-    void (*pack)(const struct ddp__dnn_shape *s, const float *w,
+    int (*parts)(const struct ddp__conv_shape *s);
+    void (*pack)(const struct ddp__conv_shape *s, const float *w,
                  const float *by, int part, float *to);
     /* y = act(w * x + bias (+ y)) */
-    int (*run)(const struct ddp__dnn_shape *s, const float *x,
+    int (*run)(const struct ddp__conv_shape *s, const float *x,
                const float *packed, const float *bias, float *y);
 };
 
@@ -29,7 +29,7 @@ DDP__INFERS(X)
 #undef X
 
 /* The kernel for a layer; NULL: there is none. */
-const struct ddp__infer *ddp__infer_of(const struct ddp__dnn_shape *s);
+const struct ddp__infer *ddp__infer_of(const struct ddp__conv_shape *s);
 
 /* The kernels by AVX-512 have a loop for each of these. */
 static inline bool ddp__infer_has(enum ddp_act act)

@@ -46,7 +46,7 @@ static size_t phases_size(const struct ddp__plan *p)
 
 static size_t copies_size(const struct ddp__plan *p)
 {
-    struct ddp__dnn_shape s = ddp__plan_shape(p, 1);
+    struct ddp__conv_shape s = ddp__plan_shape(p, 1);
 
     if (p->pass == DDP__BWD_W) /* they are in scratch */
         return 0;

@@ -29,6 +29,7 @@ libddp_core_la_SOURCES += \
     %D%/plan_shape.h \
     %D%/rows.c \
     %D%/rows.h \
+    %D%/shape.h \
     %D%/shared_pack.c \
     %D%/shared_pack.h \
     %D%/way.c \

@@ -29,7 +29,7 @@ struct pack_source {
 static int pack_for_wino(const void *arg, void *to, int part)
 {
     const struct pack_source *f = arg;
-    struct ddp__dnn_shape s = ddp__plan_shape(f->plan, 1);
+    struct ddp__conv_shape s = ddp__plan_shape(f->plan, 1);
 
     return ddp__wino_pack(&s, f->w, f->by, f->plan->transposed, part, to);
 }
@@ -45,7 +45,7 @@ uint64_t ddp__packed_key(const struct ddp__task *t, const struct ddp__plan *p)
 static int run_wino(const struct ddp__task *t, struct ddp__plan *p,
                     const float *by, const float *bias)
 {
-    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
+    struct ddp__conv_shape s = ddp__plan_shape(p, t->n);
     struct pack_source from = {p, t->data[WEIGHT], by};
     struct ddp__pack *k;
     int rc;
@@ -74,7 +74,7 @@ static int pack_for_inference(const void *arg, void *to, int part)
 static int run_inference(const struct ddp__task *t, struct ddp__plan *p,
                          const float *by, const float *bias)
 {
-    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
+    struct ddp__conv_shape s = ddp__plan_shape(p, t->n);
     struct pack_source from = {p, t->data[WEIGHT], by};
     struct ddp__pack *k;
     int rc = ddp__pack_get(
@@ -92,7 +92,7 @@ static int run_inference(const struct ddp__task *t, struct ddp__plan *p,
 static int pack_for_pixels(const void *arg, void *to, int part)
 {
     const struct pack_source *f = arg;
-    struct ddp__dnn_shape s = ddp__plan_shape(f->plan, 1);
+    struct ddp__conv_shape s = ddp__plan_shape(f->plan, 1);
 
     if (f->plan->way == DDP__WAY_THIN)
         ddp__pixels_pack(&s, f->w, NULL, f->plan->transposed, part, to);
@@ -104,7 +104,7 @@ static int pack_for_pixels(const void *arg, void *to, int part)
 /* 1x1 of training.  The packed weights have the bias. */
 static int run_pixels(const struct ddp__task *t, struct ddp__plan *p)
 {
-    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
+    struct ddp__conv_shape s = ddp__plan_shape(p, t->n);
     struct pack_source from = {p, t->data[WEIGHT], NULL};
     bool thin = p->way == DDP__WAY_THIN;
     size_t size = thin ? ddp__pixels_packed_size(&s) : ddp__amx_weight_size(&s);

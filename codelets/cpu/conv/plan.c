@@ -22,7 +22,7 @@ enum { MANY_SAMPLES = 8 };
 
 static int variant_new(struct ddp__plan *p, int n, struct ddp__variant **out)
 {
-    struct ddp__dnn_shape s = ddp__plan_shape(p, n);
+    struct ddp__conv_shape s = ddp__plan_shape(p, n);
     struct ddp__variant *v;
     int rc;
 
@@ -67,11 +67,11 @@ int ddp__plan_primitive(struct ddp__plan *p, int n, struct ddp__dnn **out)
     return rc;
 }
 
-static int plan_new(struct ddp__plan **out, const struct ddp__dnn_shape *s,
-                    enum ddp__dnn_pass pass)
+static int plan_new(struct ddp__plan **out, const struct ddp__conv_shape *s,
+                    enum ddp__conv_pass pass)
 {
     const struct ddp__conv *k = &s->conv;
-    struct ddp__dnn_shape t;
+    struct ddp__conv_shape t;
     struct ddp__plan *p;
 
     if (!(p = calloc(1, sizeof(*p))))
@@ -146,13 +146,13 @@ static struct phase phase_of(int a, int pixels, int kernel, int stride, int pad)
 
 /* *out remains NULL where there is no tap or pixel.  DDP_ENODEV: not available
  * in this way. */
-static int phase_new(struct ddp__plan **out, const struct ddp__dnn_shape *s,
+static int phase_new(struct ddp__plan **out, const struct ddp__conv_shape *s,
                      int a, int b)
 {
     const struct ddp__conv *k = &s->conv;
     struct phase v = phase_of(a, s->h, k->kh, k->sh, k->top);
     struct phase h = phase_of(b, s->w, k->kw, k->sw, k->left);
-    struct ddp__dnn_shape u = *s;
+    struct ddp__conv_shape u = *s;
     int rc;
 
     if (v.in <= 0 || h.in <= 0 || v.size == 0 || h.size == 0)
@@ -188,7 +188,7 @@ static int phases_new(struct ddp__plan *p)
 
 static int product_new(struct ddp__plan *p)
 {
-    struct ddp__dnn_shape s = ddp__patch_product(&p->patch, p->shape.n);
+    struct ddp__conv_shape s = ddp__patch_product(&p->patch, p->shape.n);
     int rc = plan_new(&p->product, &s, p->pass);
 
     if (!rc && p->patch.is_skinny)
@@ -216,7 +216,7 @@ static int make_primitives(struct ddp__plan *p)
     return ddp__plan_primitive(p, p->shape.n, &d);
 }
 
-static enum ddp__dnn_pass pass_of(enum ddp__op op)
+static enum ddp__conv_pass pass_of(enum ddp__op op)
 {
     return ddp__op_is(op, DDP__IS_BWD_X)   ? DDP__BWD_X
            : ddp__op_is(op, DDP__IS_BWD_W) ? DDP__BWD_W
@@ -226,7 +226,7 @@ static enum ddp__dnn_pass pass_of(enum ddp__op op)
 /* The plan of a call, with its way of computing; no primitive is made. */
 static int plan_of_call(const struct ddp__call *c, struct ddp__plan **out)
 {
-    struct ddp__dnn_shape s;
+    struct ddp__conv_shape s;
     int rc;
 
     ddp__plan_shape_of(c, &s);
@@ -281,7 +281,7 @@ void ddp__cpu_conv_release(void *plan)
 static int list_names(const struct ddp__plan *p,
                       int (*each)(const char *name, void *arg), void *arg)
 {
-    struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
+    struct ddp__conv_shape s = ddp__plan_shape(p, p->shape.n);
     char name[DDP__DNN_NAME];
     int rc = 0;
 

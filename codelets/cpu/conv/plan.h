@@ -57,8 +57,8 @@ enum ddp__way {
  * only, and make up the gradient of a layer without strides.
  */
 struct ddp__plan {
-    struct ddp__dnn_shape shape; /* of the layer; n is the call's cap */
-    enum ddp__dnn_pass pass;
+    struct ddp__conv_shape shape; /* of the layer; n is the call's cap */
+    enum ddp__conv_pass pass;
     bool transposed; /* the data gradient as a forward pass */
     enum ddp__way way;
     size_t weights; /* elements */

@@ -5,21 +5,21 @@
 
 #include "plan_shape.h"
 
-void ddp__plan_shape_of(const struct ddp__call *c, struct ddp__dnn_shape *s)
+void ddp__plan_shape_of(const struct ddp__call *c, struct ddp__conv_shape *s)
 {
     bool dense = ddp__op_is(c->op, DDP__IS_DENSE);
     struct ddp__xwy at = ddp__op_xwy(c->op);
     struct ddp_shape x = c->buf[at.x].shape, y = c->buf[at.y].shape;
 
-    *s = (struct ddp__dnn_shape){.dense = dense,
-                                 .type = c->buf[at.x].type,
-                                 .n = c->cap,
-                                 .h = x.h,
-                                 .w = x.w,
-                                 .c = x.c,
-                                 .oh = y.h,
-                                 .ow = y.w,
-                                 .o = y.c};
+    *s = (struct ddp__conv_shape){.dense = dense,
+                                  .type = c->buf[at.x].type,
+                                  .n = c->cap,
+                                  .h = x.h,
+                                  .w = x.w,
+                                  .c = x.c,
+                                  .oh = y.h,
+                                  .ow = y.w,
+                                  .o = y.c};
     if (dense) {
         s->c = x.h * x.w * x.c;
         s->o = y.h * y.w * y.c;
@@ -34,8 +34,8 @@ void ddp__plan_shape_of(const struct ddp__call *c, struct ddp__dnn_shape *s)
     }
 }
 
-bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
-                         struct ddp__dnn_shape *t)
+bool ddp__plan_transpose(const struct ddp__conv_shape *s,
+                         struct ddp__conv_shape *t)
 {
     const struct ddp__conv *k = &s->conv;
     struct ddp__conv *u = &t->conv;
@@ -60,9 +60,9 @@ bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
            u->right >= 0;
 }
 
-struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n)
+struct ddp__conv_shape ddp__plan_shape(const struct ddp__plan *p, int n)
 {
-    struct ddp__dnn_shape s = p->shape;
+    struct ddp__conv_shape s = p->shape;
 
     if (p->transposed)
         ddp__plan_transpose(&p->shape, &s);

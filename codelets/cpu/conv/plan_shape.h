@@ -7,16 +7,16 @@
 #include "plan.h"
 
 /* The layer of a call as the forward pass sees it, for cap samples. */
-void ddp__plan_shape_of(const struct ddp__call *c, struct ddp__dnn_shape *s);
+void ddp__plan_shape_of(const struct ddp__call *c, struct ddp__conv_shape *s);
 
 /* dx of a layer of stride 1 is a forward pass over dy with the filters turned
  * round, which oneDNN 2 does faster than its own data gradient: t is that
  * layer.  Whether s is one. */
-bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
-                         struct ddp__dnn_shape *t);
+bool ddp__plan_transpose(const struct ddp__conv_shape *s,
+                         struct ddp__conv_shape *t);
 
 /* What is computed for n samples: transposed where it is, as one image where
  * there is a gap. */
-struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n);
+struct ddp__conv_shape ddp__plan_shape(const struct ddp__plan *p, int n);
 
 #endif

@@ -37,7 +37,7 @@ struct ddp__rows {
     struct ddp__dnn *dnn; /* owned */
 };
 
-static int count_parts(const struct ddp__dnn_shape *s)
+static int count_parts(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
     double in = (double)s->h * s->w * s->c, out = (double)s->oh * s->ow * s->o;
@@ -52,13 +52,13 @@ static int count_parts(const struct ddp__dnn_shape *s)
 
 /* The layer that computes rows first .. end - 1 of s, and where its input
  * begins. */
-static struct ddp__dnn_shape shape_of_rows(const struct ddp__dnn_shape *s,
-                                           int first, int end, int *in)
+static struct ddp__conv_shape shape_of_rows(const struct ddp__conv_shape *s,
+                                            int first, int end, int *in)
 {
     const struct ddp__conv *k = &s->conv;
     int above = first * k->sh - k->top;
     int below = (end - 1) * k->sh - k->top + k->dh * (k->kh - 1) + 1;
-    struct ddp__dnn_shape u = *s;
+    struct ddp__conv_shape u = *s;
 
     *in = above > 0 ? above : 0;
     u.conv.top = *in - above;
@@ -71,9 +71,9 @@ static struct ddp__dnn_shape shape_of_rows(const struct ddp__dnn_shape *s,
 /* Which all read the same packed weights. */
 static int make_part(struct ddp__plan *p, int i, int parts)
 {
-    const struct ddp__dnn_shape *s = &p->shape;
+    const struct ddp__conv_shape *s = &p->shape;
     struct ddp__rows *r = &p->rows[i];
-    struct ddp__dnn_shape u;
+    struct ddp__conv_shape u;
     int rc;
 
     r->first = i * s->oh / parts;
@@ -121,7 +121,7 @@ static int run_rows(void *arg, int i)
 {
     const struct run *u = arg;
     const struct ddp__plan *p = u->p;
-    const struct ddp__dnn_shape *s = &p->shape;
+    const struct ddp__conv_shape *s = &p->shape;
     const struct ddp__rows *r = &p->rows[i];
     size_t size = ddp__dtype_size(s->type);
     size_t in = (size_t)r->in * (size_t)s->w * (size_t)s->c * size;

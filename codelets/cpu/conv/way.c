@@ -58,7 +58,7 @@ static bool wants_phases(const struct ddp__plan *p)
  * the padding, which it replaces. */
 static int gap_of(const struct ddp__plan *p)
 {
-    struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
+    struct ddp__conv_shape s = ddp__plan_shape(p, p->shape.n);
     const struct ddp__conv *k = &s.conv;
     int gap = k->left > k->right ? k->left : k->right;
 
@@ -75,7 +75,7 @@ static int gap_of(const struct ddp__plan *p)
 /* pays: as products of patches. */
 static enum ddp__way way_of_gradient(struct ddp__plan *p, bool pays)
 {
-    const struct ddp__dnn_shape *s = &p->shape;
+    const struct ddp__conv_shape *s = &p->shape;
 
     if (ddp__skinny_fits(s, DDP__BWD_W))
         return DDP__WAY_SKINNY;
@@ -92,7 +92,7 @@ static enum ddp__way way_of_gradient(struct ddp__plan *p, bool pays)
 /* 1x1 of training. */
 static enum ddp__way way_of_pixels(const struct ddp__plan *p)
 {
-    struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
+    struct ddp__conv_shape s = ddp__plan_shape(p, p->shape.n);
 
     if (p->pass != DDP__FWD && !p->transposed)
         return DDP__WAY_PRIMITIVE;
@@ -106,7 +106,7 @@ static enum ddp__way way_of_pixels(const struct ddp__plan *p)
 static enum ddp__way way_of_layer(struct ddp__plan *p,
                                   const struct ddp__call *c, bool pays)
 {
-    const struct ddp__dnn_shape *s = &p->shape;
+    const struct ddp__conv_shape *s = &p->shape;
 
     if (ddp__skinny_fits(s, p->pass))
         return DDP__WAY_SKINNY;

@@ -14,7 +14,7 @@
 #include "cpu/vector/vmath.h"
 #include "depthwise.h"
 
-bool ddp__depthwise_fits(const struct ddp__dnn_shape *s)
+bool ddp__depthwise_fits(const struct ddp__conv_shape *s)
 {
     return !s->dense && s->conv.groups == s->c && s->o == s->c;
 }
@@ -26,7 +26,7 @@ struct triple {
 };
 
 /* All of them, output by output. */
-static int list_triples(const struct ddp__dnn_shape *s, struct triple *to)
+static int list_triples(const struct ddp__conv_shape *s, struct triple *to)
 {
     const struct ddp__conv *k = &s->conv;
     int n = 0;
@@ -49,7 +49,7 @@ struct room {
     float *w, *bias, *sum;
 };
 
-static int room_new(const struct ddp__dnn_shape *s, size_t pixels,
+static int room_new(const struct ddp__conv_shape *s, size_t pixels,
                     struct room *r)
 {
     size_t taps = (size_t)(s->conv.kh * s->conv.kw), c = (size_t)s->c;
@@ -164,8 +164,8 @@ DDP__CLONES static void activate(float *sum, size_t len, enum ddp_act act)
 /* ---- passes ------------------------------------------------------------- */
 
 /* y of x, or dx of dy: the sums of one image, then the next one. */
-static int run_images(const struct ddp__task *t, const struct ddp__dnn_shape *s,
-                      bool forward)
+static int run_images(const struct ddp__task *t,
+                      const struct ddp__conv_shape *s, bool forward)
 {
     enum {
         IN = DDP__CONV_FWD_X,
@@ -218,7 +218,7 @@ DDP__CLONES static void add_outputs(const void *dy, size_t rows, size_t c,
 }
 
 static int run_weight_gradient(const struct ddp__task *t,
-                               const struct ddp__dnn_shape *s)
+                               const struct ddp__conv_shape *s)
 {
     size_t c = (size_t)s->c, taps = (size_t)(s->conv.kh * s->conv.kw);
     size_t in = (size_t)(s->h * s->w) * c, outs = (size_t)(s->oh * s->ow);
@@ -247,7 +247,8 @@ static int run_weight_gradient(const struct ddp__task *t,
 }
 
 int ddp__depthwise_run(const struct ddp__task *t,
-                       const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+                       const struct ddp__conv_shape *s,
+                       enum ddp__conv_pass pass)
 {
     return pass == DDP__BWD_W ? run_weight_gradient(t, s)
                               : run_images(t, s, pass == DDP__FWD);

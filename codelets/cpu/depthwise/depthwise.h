@@ -4,13 +4,14 @@
 #ifndef DDP_DEPTHWISE_H
 #define DDP_DEPTHWISE_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 /* Whether each channel of s has one filter, and makes one channel. */
-bool ddp__depthwise_fits(const struct ddp__dnn_shape *s);
+bool ddp__depthwise_fits(const struct ddp__conv_shape *s);
 
 /* A task of such a layer, whichever pass. */
 int ddp__depthwise_run(const struct ddp__task *t,
-                       const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass);
+                       const struct ddp__conv_shape *s,
+                       enum ddp__conv_pass pass);
 
 #endif

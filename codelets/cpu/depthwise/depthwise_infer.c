@@ -36,7 +36,7 @@ enum {
     PART = 1 << 19 /* products of a part: some 5 us */
 };
 
-static bool fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -47,18 +47,18 @@ static bool fits(const struct ddp__dnn_shape *s)
            s->ow >= PIXELS && ddp__infer_has(k->act) && ddp__avx512_here();
 }
 
-static size_t packed_size(const struct ddp__dnn_shape *s)
+static size_t packed_size(const struct ddp__conv_shape *s)
 {
     return (size_t)s->c * (size_t)(s->conv.kh * s->conv.kw) * sizeof(float);
 }
 
-static int count_parts(const struct ddp__dnn_shape *s)
+static int count_parts(const struct ddp__conv_shape *s)
 {
     (void)s;
     return 1;
 }
 
-static void pack(const struct ddp__dnn_shape *s, const float *w,
+static void pack(const struct ddp__conv_shape *s, const float *w,
                  const float *by, int part, float *to)
 {
     size_t taps = (size_t)(s->conv.kh * s->conv.kw);
@@ -74,7 +74,7 @@ static void pack(const struct ddp__dnn_shape *s, const float *w,
 
 /* One vector of channels of an image: x and y are channel `at` of theirs. */
 struct plane {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     const float *x, *w;
     float *y;
     v16 bias;
@@ -99,7 +99,7 @@ DDP__V16_INLINE void fetch_row(const struct plane *p, int y, int left,
 DDP__V16_INLINE void put_pixels(const struct plane *p, int oy, int ox, int size,
                                 int stride, bool edge, enum ddp_act act)
 {
-    const struct ddp__dnn_shape *s = p->s;
+    const struct ddp__conv_shape *s = p->s;
     int top = oy * stride - s->conv.top, left = ox * stride - s->conv.left;
     const struct ddp__depthwise_kind k = {size, stride, false, false, PIXELS};
     const struct ddp__depthwise_source from = {s->c, s->w, 0};
@@ -124,7 +124,7 @@ DDP__V16_INLINE void put_pixels(const struct plane *p, int oy, int ox, int size,
 DDP__V16_INLINE void run_rows(const struct plane *p, int first, int end,
                               int size, int stride, enum ddp_act act)
 {
-    const struct ddp__dnn_shape *s = p->s;
+    const struct ddp__conv_shape *s = p->s;
     int reach = (PIXELS - 1) * stride + size;
 
     for (int oy = first; oy < end; oy++)
@@ -162,8 +162,8 @@ DDP__V16_INLINE void run_rows(const struct plane *p, int first, int end,
 KINDS(X)
 #undef X
 
-static void (*rows_of(const struct ddp__dnn_shape *s))(const struct plane *,
-                                                       int, int)
+static void (*rows_of(const struct ddp__conv_shape *s))(const struct plane *,
+                                                        int, int)
 {
 #define X(size, stride)                                                        \
     if (s->conv.kw == size && s->conv.sw == stride)                            \
@@ -176,7 +176,7 @@ static void (*rows_of(const struct ddp__dnn_shape *s))(const struct plane *,
 /* ---- parts -------------------------------------------------------------- */
 
 struct run {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     const float *x, *w, *bias;
     float *y;
     int bands, groups; /* parts: of rows, of vectors of channels */
@@ -187,7 +187,7 @@ struct run {
 DDP__V16 static int run_part(void *arg, int i)
 {
     const struct run *u = arg;
-    const struct ddp__dnn_shape *s = u->s;
+    const struct ddp__conv_shape *s = u->s;
     void (*rows)(const struct plane *, int, int) = rows_of(s);
     int taps = s->conv.kh * s->conv.kw, vectors = s->c / VECTOR;
     int band = i / u->groups, group = i % u->groups;
@@ -215,7 +215,7 @@ DDP__V16 static int run_part(void *arg, int i)
     return 0;
 }
 
-static int run(const struct ddp__dnn_shape *s, const float *x,
+static int run(const struct ddp__conv_shape *s, const float *x,
                const float *packed, const float *bias, float *y)
 {
     struct run u = {s, x, packed, bias, y, 1, 1, false};

@@ -70,11 +70,11 @@ static void pack(const struct ddp__depthwise_work *u, const float *w, int c,
 
 /* ---- tasks -------------------------------------------------------------- */
 
-bool ddp__depthwise_train_fits(const struct ddp__dnn_shape *s,
-                               enum ddp__dnn_pass pass)
+bool ddp__depthwise_train_fits(const struct ddp__conv_shape *s,
+                               enum ddp__conv_pass pass)
 {
     const struct ddp__conv *k = &s->conv;
-    struct ddp__dnn_shape t;
+    struct ddp__conv_shape t;
     bool plain =
         pass == DDP__FWD
             ? !k->bias && !s->sum && k->act == DDP_IDENTITY
@@ -88,7 +88,7 @@ bool ddp__depthwise_train_fits(const struct ddp__dnn_shape *s,
 }
 
 /* A forward pass from x to y, or dx of dy (spreads). */
-static struct ddp__depthwise_work work_of(const struct ddp__dnn_shape *s,
+static struct ddp__depthwise_work work_of(const struct ddp__conv_shape *s,
                                           bool spreads)
 {
     bool b = s->type == DDP_BF16;
@@ -148,10 +148,10 @@ static int find_room(struct ddp__depthwise_work *u, int taps, bool b)
 }
 
 int ddp__depthwise_train_run(const struct ddp__task *t,
-                             const struct ddp__dnn_shape *layer,
-                             enum ddp__dnn_pass pass)
+                             const struct ddp__conv_shape *layer,
+                             enum ddp__conv_pass pass)
 {
-    struct ddp__dnn_shape s = *layer;
+    struct ddp__conv_shape s = *layer;
     int taps = s.conv.kh * s.conv.kw;
     bool turned = pass == DDP__BWD_X && s.conv.sw == 1;
     bool spreads = pass == DDP__BWD_X && !turned, b = s.type == DDP_BF16;
@@ -176,16 +176,16 @@ int ddp__depthwise_train_run(const struct ddp__task *t,
 
 #else
 
-bool ddp__depthwise_train_fits(const struct ddp__dnn_shape *s,
-                               enum ddp__dnn_pass pass)
+bool ddp__depthwise_train_fits(const struct ddp__conv_shape *s,
+                               enum ddp__conv_pass pass)
 {
     (void)s, (void)pass;
     return false;
 }
 
 int ddp__depthwise_train_run(const struct ddp__task *t,
-                             const struct ddp__dnn_shape *s,
-                             enum ddp__dnn_pass pass)
+                             const struct ddp__conv_shape *s,
+                             enum ddp__conv_pass pass)
 {
     (void)t, (void)s, (void)pass;
     return ddp__fail(DDP_ENODEV, "this depthwise kernel needs AVX-512");

@@ -4,15 +4,15 @@
 #ifndef DDP_DEPTHWISE_TRAIN_H
 #define DDP_DEPTHWISE_TRAIN_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 /* Whether the pass, forward or data gradient, of a layer is worthwhile. */
-bool ddp__depthwise_train_fits(const struct ddp__dnn_shape *s,
-                               enum ddp__dnn_pass pass);
+bool ddp__depthwise_train_fits(const struct ddp__conv_shape *s,
+                               enum ddp__conv_pass pass);
 
 /* A task of such a layer. */
 int ddp__depthwise_train_run(const struct ddp__task *t,
-                             const struct ddp__dnn_shape *s,
-                             enum ddp__dnn_pass pass);
+                             const struct ddp__conv_shape *s,
+                             enum ddp__conv_pass pass);
 
 #endif

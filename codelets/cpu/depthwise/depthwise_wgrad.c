@@ -58,7 +58,7 @@ struct image {
 };
 
 static struct image channels_of(const void *data, int n, int h, int w,
-                                const struct ddp__dnn_shape *s, size_t first)
+                                const struct ddp__conv_shape *s, size_t first)
 {
     size_t c = (size_t)s->c, left = c - first;
     size_t at = (size_t)n * (size_t)h * (size_t)w * c + first;
@@ -165,13 +165,13 @@ static void put_gradient(const float *from, size_t c, bool accumulate, float *g)
 
 /* Memory of a task, and the size of its strips. */
 struct strips {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     int rows, width; /* of dy in a strip; pixels of x in a row */
     float *dw, *x, *dy;
     size_t dw_len;
 };
 
-static int strips_new(const struct ddp__dnn_shape *s, struct strips *p)
+static int strips_new(const struct ddp__conv_shape *s, struct strips *p)
 {
     int width = (s->ow - 1) * s->conv.sw + SIDE;
     int most = PLANE_BYTES / (width * LANES * (int)sizeof(float));
@@ -191,7 +191,7 @@ static int strips_new(const struct ddp__dnn_shape *s, struct strips *p)
 
 /* What is fetched from a pixel on, while all blocks of channels of as many
  * pixels are copied. */
-static struct next next_of(const struct ddp__dnn_shape *s, const void *data,
+static struct next next_of(const struct ddp__conv_shape *s, const void *data,
                            int pixel)
 {
     size_t c = (size_t)s->c, blocks = (c + LANES - 1) / LANES;
@@ -205,7 +205,7 @@ static struct next next_of(const struct ddp__dnn_shape *s, const void *data,
 static void add_strip(const struct strips *p, const void *x_data,
                       const void *dy_data, int i, int at)
 {
-    const struct ddp__dnn_shape *s = p->s;
+    const struct ddp__conv_shape *s = p->s;
     const struct ddp__conv *k = &s->conv;
     int rows = s->oh - at < p->rows ? s->oh - at : p->rows;
     struct window n = {(size_t)rows, (size_t)s->ow, (size_t)p->width,
@@ -225,7 +225,7 @@ static void add_strip(const struct strips *p, const void *x_data,
     }
 }
 
-static bool fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -234,7 +234,7 @@ static bool fits(const struct ddp__dnn_shape *s)
            k->top < SIDE && k->left < SIDE && !k->bias && ddp__avx512_here();
 }
 
-static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
                bool accumulate, float *dw)
 {
     struct strips p;

@@ -40,7 +40,7 @@ enum { STRIP_BYTES = 64 << 10 };
 
 /* A layer, and sums [block of channels][tap][16] of a strip, an image, all. */
 struct run {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     const char *x, *dy, *zeros; /* of an image; a row */
     bool b;
     size_t c, pitch, len;
@@ -50,7 +50,7 @@ struct run {
 
 static const char *row_of_x(const struct run *r, int y)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
 
     return y < 0 || y >= s->h ? r->zeros
                               : r->x + (size_t)y * (size_t)s->w * r->pitch;
@@ -59,7 +59,7 @@ static const char *row_of_x(const struct run *r, int y)
 /* A band from row y of dy on, without what it fetches. */
 static struct ddp__dw_band band_of(const struct run *r, int y, size_t first)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
     size_t left = r->c - first, at = first * (r->b ? 2 : 4);
     struct ddp__dw_band n = {.pitch = r->pitch,
                              .w = s->w,
@@ -78,7 +78,7 @@ static struct ddp__dw_band band_of(const struct run *r, int y, size_t first)
 static void look_ahead(const struct run *r, int y, int rows, size_t steps,
                        struct ddp__dw_next *next)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
     size_t row = (size_t)s->w * r->pitch, dy_row = (size_t)s->ow * r->pitch;
     size_t of_x = (size_t)(rows * s->conv.sh) * row;
     int last = (y + rows - 1) * s->conv.sh - s->conv.top + SIDE;
@@ -90,7 +90,7 @@ static void look_ahead(const struct run *r, int y, int rows, size_t steps,
 
 static void add_strip(const struct run *r, int y, int rows)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
     int stride = s->conv.sh, most = stride == 1 ? 2 : 1;
     size_t blocks = (r->c + LANES - 1) / LANES;
     size_t bands = (size_t)((rows + most - 1) / most);
@@ -126,7 +126,7 @@ static void put_gradient(const struct run *r, bool add, float *dw)
                   r->total[(j / LANES * TAPS + i) * LANES + j % LANES];
 }
 
-static bool fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -137,7 +137,7 @@ static bool fits(const struct ddp__dnn_shape *s)
 
 static int run_new(struct run *r)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
     size_t of_x = (size_t)(s->conv.sh * s->w) * r->pitch;
     size_t rows = STRIP_BYTES / (of_x + (size_t)s->ow * r->pitch);
     size_t zeros = ddp__align((size_t)s->w * r->pitch);
@@ -155,7 +155,7 @@ static int run_new(struct run *r)
     return 0;
 }
 
-static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
                bool accumulate, float *dw)
 {
     bool b = s->type == DDP_BF16;

@@ -17,7 +17,7 @@
 enum { SIDE = 48 /* of a matrix for which oneDNN generates code */ };
 
 struct ddp__dnn {
-    enum ddp__dnn_pass pass;
+    enum ddp__conv_pass pass;
     dnnl_primitive_desc_t pd, reorder_pd;  /* owned, as what follows */
     dnnl_primitive_t prim, reorder;        /* NULL: not by oneDNN */
     struct ddp__blocks blocks;             /* instead of a reorder */
@@ -96,8 +96,8 @@ static void multiply_once(void)
 
 /* oneDNN's own status is kept until the team size is restored: only then is it
  * turned into a message, once, for whichever call failed. */
-int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
-                 enum ddp__dnn_pass pass, bool transposed)
+int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__conv_shape *s,
+                 enum ddp__conv_pass pass, bool transposed)
 {
     static const char *const what[] = {"forward", "data gradient",
                                        "weight gradient"};
@@ -176,7 +176,7 @@ bool ddp__dnn_same_packed(const struct ddp__dnn *a, const struct ddp__dnn *b)
     return a == b || same_layout(packed_md(a), packed_md(b));
 }
 
-int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+int ddp__dnn_find(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
                   bool transposed, char name[DDP__DNN_NAME])
 {
     const char *text = "";

@@ -7,20 +7,9 @@
 #ifndef DDP_ONEDNN_H
 #define DDP_ONEDNN_H
 
-#include "ops.h"
+#include "cpu/conv/shape.h"
 
 enum { DDP__DNN_NAME = 64 }; /* bytes of an implementation's name */
-
-enum ddp__dnn_pass { DDP__FWD, DDP__BWD_X, DDP__BWD_W };
-
-/* What is computed: y (n, oh, ow, o) of x (n, h, w, c). */
-struct ddp__dnn_shape {
-    bool dense; /* h, w, oh, ow are 1, of conv only bias and act count */
-    enum ddp_dtype type;
-    int n, h, w, c, oh, ow, o;
-    struct ddp__conv conv;
-    bool sum; /* forward: y = act(w * x + b + y) */
-};
 
 /* A primitive; any number of threads may run it at once. */
 struct ddp__dnn;
@@ -28,8 +17,8 @@ struct ddp__dnn;
 /* DDP_ENODEV: oneDNN has none for this case on this processor.
  * transposed: w is the weight of the layer whose gradient this one computes,
  * (c, kh, kw, o) with o and c of shape (DDP__FWD, no groups). */
-int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
-                 enum ddp__dnn_pass pass, bool transposed);
+int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__conv_shape *s,
+                 enum ddp__conv_pass pass, bool transposed);
 void ddp__dnn_free(struct ddp__dnn *d);
 
 /* Bytes of scratch memory of a run, of a pack, and of packed weights. */
@@ -62,7 +51,7 @@ int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
 
 /* The name of the implementation that ddp__dnn_new() would choose; nothing is
  * generated. */
-int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+int ddp__dnn_find(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
                   bool transposed, char name[DDP__DNN_NAME]);
 
 #endif

@@ -26,7 +26,7 @@
 
 enum { PART = 128 << 10 }; /* bytes: fewer cost more to hand out than to pack */
 
-static bool is_layout(cmd_t md, const struct ddp__dnn_shape *s,
+static bool is_layout(cmd_t md, const struct ddp__conv_shape *s,
                       dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
     dnnl_dims_t dims = {s->o, s->c, s->conv.kh, s->conv.kw};
@@ -43,7 +43,7 @@ static bool is_layout(cmd_t md, const struct ddp__dnn_shape *s,
 
 /* Of layers without groups, and with channels for whole tiles. */
 static bool has_blocks(const struct ddp__blocks *p,
-                       const struct ddp__dnn_shape *s)
+                       const struct ddp__conv_shape *s)
 {
     return (s->type == DDP_BF16 || s->type == DDP_F32) && s->c % 16 == 0 &&
            p->words % 16 == 0 && (s->dense || s->conv.groups == 1) &&
@@ -74,7 +74,7 @@ static const struct layout of_f32[] = {
     {dnnl_format_tag_undef, dnnl_format_tag_undef, 0, 0},
 };
 
-struct ddp__blocks ddp__blocks_of(const struct ddp__dnn_shape *s, cmd_t packed,
+struct ddp__blocks ddp__blocks_of(const struct ddp__conv_shape *s, cmd_t packed,
                                   bool turned)
 {
     bool wide = s->type == DDP_F32;

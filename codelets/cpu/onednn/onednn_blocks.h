@@ -18,7 +18,7 @@ struct ddp__blocks {
 /* The layout of packed weights of s, if it is of this kind and the processor
  * can make it here.  turned: s is the data gradient of a layer, with that one's
  * filters. */
-struct ddp__blocks ddp__blocks_of(const struct ddp__dnn_shape *s, cmd_t packed,
+struct ddp__blocks ddp__blocks_of(const struct ddp__conv_shape *s, cmd_t packed,
                                   bool turned);
 
 /* In how many parts they are packed: several workers may share them. */

@@ -54,7 +54,7 @@ size_t ddp__md_bytes(cmd_t md)
 
 /* Dimensions and plain strides of the weights: (o, c, kh, kw) or
  * (g, o / g, c / g, kh, kw), in oneDNN's order of dimensions. */
-static int weight_dims(const struct ddp__dnn_shape *s, bool transposed,
+static int weight_dims(const struct ddp__conv_shape *s, bool transposed,
                        dnnl_dims_t dims, dnnl_dims_t strides)
 {
     const struct ddp__conv *k = &s->conv;
@@ -88,8 +88,8 @@ static int weight_dims(const struct ddp__dnn_shape *s, bool transposed,
 /* has[] records each descriptor as it is made, so that ddp__mds_free() can be
  * called wherever this stopped. */
 dnnl_status_t ddp__mds_new(struct ddp__mds *m, dnnl_engine_t engine,
-                           const struct ddp__dnn_shape *s,
-                           enum ddp__dnn_pass pass, bool transposed)
+                           const struct ddp__conv_shape *s,
+                           enum ddp__conv_pass pass, bool transposed)
 {
     dnnl_data_type_t type = s->type == DDP_BF16 ? dnnl_bf16 : dnnl_f32;
     dnnl_dims_t x = {s->n, s->c, s->h, s->w}, y = {s->n, s->o, s->oh, s->ow};

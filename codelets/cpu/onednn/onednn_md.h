@@ -38,8 +38,8 @@ struct ddp__mds {
 
 /* To be freed also where this failed. */
 dnnl_status_t ddp__mds_new(struct ddp__mds *m, dnnl_engine_t engine,
-                           const struct ddp__dnn_shape *s,
-                           enum ddp__dnn_pass pass, bool transposed);
+                           const struct ddp__conv_shape *s,
+                           enum ddp__conv_pass pass, bool transposed);
 void ddp__mds_free(struct ddp__mds *m);
 
 #endif

@@ -76,8 +76,8 @@ dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, bool sum,
 
 #if V3
 static dnnl_status_t skip_denied(dnnl_primitive_desc_t pd,
-                                 const struct ddp__dnn_shape *s,
-                                 enum ddp__dnn_pass pass)
+                                 const struct ddp__conv_shape *s,
+                                 enum ddp__conv_pass pass)
 {
     while (ddp__dnn_is_denied(pd, s, pass))
         if (dnnl_primitive_desc_next_impl(pd))
@@ -88,7 +88,7 @@ static dnnl_status_t skip_denied(dnnl_primitive_desc_t pd,
 /* The first one that is not denied. */
 static dnnl_status_t
 choose_implementation(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t op,
-                      const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+                      const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
                       dnnl_engine_t engine, dnnl_primitive_desc_t hint,
                       dnnl_primitive_attr_t attr)
 {
@@ -112,8 +112,9 @@ choose_implementation(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t op,
 /* Versions 2 and 3 differ in whether an operation descriptor comes first: both
  * are written out, pass by pass, to be compared with oneDNN's manual. */
 static dnnl_status_t dense_pd(dnnl_primitive_desc_t *pd,
-                              enum ddp__dnn_pass pass, const struct ddp__mds *m,
-                              bool bias, dnnl_primitive_desc_t hint,
+                              enum ddp__conv_pass pass,
+                              const struct ddp__mds *m, bool bias,
+                              dnnl_primitive_desc_t hint,
                               dnnl_primitive_attr_t attr)
 {
     cmd_t x = REF(m->x), y = REF(m->y), w = REF(m->w),
@@ -146,9 +147,9 @@ static dnnl_status_t dense_pd(dnnl_primitive_desc_t *pd,
 
 /* As dense_pd().  Version 2 has choose_implementation() skip what is denied;
  * with version 3 pd_new() does that for every operation. */
-static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd, enum ddp__dnn_pass pass,
-                             const struct ddp__mds *m,
-                             const struct ddp__dnn_shape *s, bool bias,
+static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd,
+                             enum ddp__conv_pass pass, const struct ddp__mds *m,
+                             const struct ddp__conv_shape *s, bool bias,
                              dnnl_primitive_desc_t hint,
                              dnnl_primitive_attr_t attr)
 {
@@ -190,8 +191,8 @@ static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd, enum ddp__dnn_pass pass,
 }
 
 static dnnl_status_t pass_pd(dnnl_primitive_desc_t *pd,
-                             const struct ddp__dnn_shape *s,
-                             enum ddp__dnn_pass pass, const struct ddp__mds *m,
+                             const struct ddp__conv_shape *s,
+                             enum ddp__conv_pass pass, const struct ddp__mds *m,
                              dnnl_primitive_desc_t hint,
                              dnnl_primitive_attr_t attr)
 {
@@ -205,8 +206,8 @@ static dnnl_status_t pass_pd(dnnl_primitive_desc_t *pd,
 /* A backward pass needs a forward descriptor as a hint; it is made of
  * descriptors of its own, which leave the layouts open as m does. */
 static dnnl_status_t pd_new(dnnl_primitive_desc_t *pd,
-                            const struct ddp__dnn_shape *s,
-                            enum ddp__dnn_pass pass, const struct ddp__mds *m)
+                            const struct ddp__conv_shape *s,
+                            enum ddp__conv_pass pass, const struct ddp__mds *m)
 {
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t hint = NULL;
@@ -234,8 +235,8 @@ static dnnl_status_t pd_new(dnnl_primitive_desc_t *pd,
 }
 
 dnnl_status_t ddp__dnn_pd(dnnl_primitive_desc_t *pd, md_t *plain,
-                          dnnl_engine_t engine, const struct ddp__dnn_shape *s,
-                          enum ddp__dnn_pass pass, bool transposed)
+                          dnnl_engine_t engine, const struct ddp__conv_shape *s,
+                          enum ddp__conv_pass pass, bool transposed)
 {
     struct ddp__mds m = {.has = {false}};
     dnnl_status_t st;

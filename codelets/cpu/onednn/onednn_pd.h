@@ -9,8 +9,8 @@
 /* The primitive descriptor of a pass, and the plain layout of its weights,
  * which is to be freed, too. */
 dnnl_status_t ddp__dnn_pd(dnnl_primitive_desc_t *pd, md_t *plain,
-                          dnnl_engine_t engine, const struct ddp__dnn_shape *s,
-                          enum ddp__dnn_pass pass, bool transposed);
+                          dnnl_engine_t engine, const struct ddp__conv_shape *s,
+                          enum ddp__conv_pass pass, bool transposed);
 
 /* Attributes: scratch memory comes from the caller; the result is added to what
  * is there if `sum`, and act is fused. */

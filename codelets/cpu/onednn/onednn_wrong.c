@@ -14,7 +14,7 @@ static bool leaves_out(int in, int out, int kernel, int stride, int pad)
            (kernel > 1 && (out - 1) * stride + kernel < in + pad);
 }
 
-static bool leaves_out_any(const struct ddp__dnn_shape *s)
+static bool leaves_out_any(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -22,7 +22,7 @@ static bool leaves_out_any(const struct ddp__dnn_shape *s)
            leaves_out(s->w, s->ow, k->kw, k->sw, k->left);
 }
 
-bool ddp__dnn_is_wrong(const struct ddp__dnn_shape *s)
+bool ddp__dnn_is_wrong(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -32,7 +32,8 @@ bool ddp__dnn_is_wrong(const struct ddp__dnn_shape *s)
 }
 
 bool ddp__dnn_is_denied(const_dnnl_primitive_desc_t pd,
-                        const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+                        const struct ddp__conv_shape *s,
+                        enum ddp__conv_pass pass)
 {
     const struct ddp__conv *k = &s->conv;
     const char *name = "";

@@ -187,12 +187,12 @@ static int run(struct run *u)
     return 0;
 }
 
-static size_t rows_of(const struct ddp__dnn_shape *s)
+static size_t rows_of(const struct ddp__conv_shape *s)
 {
     return (size_t)s->n * (size_t)s->oh * (size_t)s->ow;
 }
 
-int ddp__dense_fwd(const struct ddp__dnn_shape *s, const float *x,
+int ddp__dense_fwd(const struct ddp__conv_shape *s, const float *x,
                    const float *w, float *y)
 {
     struct run u = {.x = x,
@@ -211,7 +211,7 @@ int ddp__dense_fwd(const struct ddp__dnn_shape *s, const float *x,
     return run(&u);
 }
 
-int ddp__dense_bwd_x(const struct ddp__dnn_shape *s, const float *dy,
+int ddp__dense_bwd_x(const struct ddp__conv_shape *s, const float *dy,
                      const float *w, float *dx)
 {
     struct run u = {.x = dy,
@@ -231,7 +231,7 @@ int ddp__dense_bwd_x(const struct ddp__dnn_shape *s, const float *dy,
 
 /* A matrix of rows times weights: a 1x1 convolution that leaves no pixel out,
  * which one with strides does not do to images of one pixel. */
-static bool is_product(const struct ddp__dnn_shape *s)
+static bool is_product(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -241,7 +241,7 @@ static bool is_product(const struct ddp__dnn_shape *s)
 }
 
 /* Where oneDNN's kernels are slower, see above. */
-static bool pays(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+static bool pays(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
 {
     int pixels = s->oh * s->ow;
 
@@ -250,7 +250,7 @@ static bool pays(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
     return (s->dense || pixels <= FEW_PIXELS) && ddp__amx_here();
 }
 
-bool ddp__dense_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+bool ddp__dense_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
 {
     if (s->type != DDP_F32 || s->sum || !is_product(s) ||
         rows_of(s) <= FEW_ROWS || ddp__skinny_lanes() < 16 || !pays(s, pass))
@@ -263,20 +263,20 @@ bool ddp__dense_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
 
 #else
 
-bool ddp__dense_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+bool ddp__dense_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
 {
     (void)s, (void)pass;
     return false;
 }
 
-int ddp__dense_fwd(const struct ddp__dnn_shape *s, const float *x,
+int ddp__dense_fwd(const struct ddp__conv_shape *s, const float *x,
                    const float *w, float *y)
 {
     (void)s, (void)x, (void)w, (void)y;
     return ddp__fail(DDP_ENODEV, "this dense layer needs AVX-512");
 }
 
-int ddp__dense_bwd_x(const struct ddp__dnn_shape *s, const float *dy,
+int ddp__dense_bwd_x(const struct ddp__conv_shape *s, const float *dy,
                      const float *w, float *dx)
 {
     return ddp__dense_fwd(s, dy, w, dx);

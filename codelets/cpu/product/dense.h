@@ -7,15 +7,15 @@
 #ifndef DDP_CPU_DENSE_H
 #define DDP_CPU_DENSE_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 /* Whether a pass of s is one of these products, in f32, here. */
-bool ddp__dense_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass);
+bool ddp__dense_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass);
 
 /* A forward pass: w is followed by the bias, if the layer has one. */
-int ddp__dense_fwd(const struct ddp__dnn_shape *s, const float *x,
+int ddp__dense_fwd(const struct ddp__conv_shape *s, const float *x,
                    const float *w, float *y);
-int ddp__dense_bwd_x(const struct ddp__dnn_shape *s, const float *dy,
+int ddp__dense_bwd_x(const struct ddp__conv_shape *s, const float *dy,
                      const float *w, float *dx);
 
 #endif

@@ -34,7 +34,7 @@ enum {
     MOST_ROWS = 256 /* of x and dy, which are summed in registers */
 };
 
-bool ddp__dense_wgrad_fits(const struct ddp__dnn_shape *s)
+bool ddp__dense_wgrad_fits(const struct ddp__conv_shape *s)
 {
     return s->n * s->oh * s->ow <= MOST_ROWS &&
            ddp__streams((size_t)s->o * (size_t)s->c, false);
@@ -73,7 +73,7 @@ static void multiply(const struct run *u, size_t column, size_t count)
     }
 }
 
-int ddp__dense_wgrad_run(const struct ddp__dnn_shape *s, const void *x,
+int ddp__dense_wgrad_run(const struct ddp__conv_shape *s, const void *x,
                          const void *dy, bool accumulate, float *dw)
 {
     struct run u = {.x = x,
@@ -104,13 +104,13 @@ int ddp__dense_wgrad_run(const struct ddp__dnn_shape *s, const void *x,
 
 #else
 
-bool ddp__dense_wgrad_fits(const struct ddp__dnn_shape *s)
+bool ddp__dense_wgrad_fits(const struct ddp__conv_shape *s)
 {
     (void)s;
     return false;
 }
 
-int ddp__dense_wgrad_run(const struct ddp__dnn_shape *s, const void *x,
+int ddp__dense_wgrad_run(const struct ddp__conv_shape *s, const void *x,
                          const void *dy, bool accumulate, float *dw)
 {
     (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;

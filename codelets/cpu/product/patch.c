@@ -74,7 +74,7 @@ static bool sees_all(int in, int stride, int dilation, int pad, int first,
  * products of few rows and in Winograd's way: 7x7x64 0.06 0.07 0.05, 0.11 0.12
  * 0.14; 8x8x128 0.25 0.27 0.19, 0.35 0.34 0.33; 4x4x256, 2 images 0.40 0.44
  * 0.33, 0.40 0.47 0.34. */
-static bool has_few_rows(const struct ddp__dnn_shape *s)
+static bool has_few_rows(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
     int64_t weights = (int64_t)k->kh * k->kw * s->c * s->o;
@@ -87,7 +87,7 @@ static bool has_few_rows(const struct ddp__dnn_shape *s)
            s->c >= LEAST && s->o >= LEAST && lanes > 0;
 }
 
-struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s)
+struct ddp__patch ddp__patch_of(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
     struct ddp__patch p = {.layer = *s};
@@ -106,7 +106,7 @@ struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s)
     return p;
 }
 
-bool ddp__patch_pays(const struct ddp__dnn_shape *s)
+bool ddp__patch_pays(const struct ddp__conv_shape *s)
 {
     struct ddp__patch p = ddp__patch_of(s);
     bool most_are_live = 2 * p.height * p.width > s->conv.kh * s->conv.kw;
@@ -114,10 +114,10 @@ bool ddp__patch_pays(const struct ddp__dnn_shape *s)
     return !s->dense && (p.is_skinny || (p.is_x && !most_are_live));
 }
 
-struct ddp__dnn_shape ddp__patch_product(const struct ddp__patch *p, int n)
+struct ddp__conv_shape ddp__patch_product(const struct ddp__patch *p, int n)
 {
-    const struct ddp__dnn_shape *s = &p->layer;
-    struct ddp__dnn_shape product = {
+    const struct ddp__conv_shape *s = &p->layer;
+    struct ddp__conv_shape product = {
         .dense = true,
         .type = s->type,
         .n = n * s->oh * s->ow,
@@ -138,7 +138,7 @@ struct ddp__dnn_shape ddp__patch_product(const struct ddp__patch *p, int n)
 
 void ddp__patch_list_pixels(const struct ddp__patch *p, int *pixel)
 {
-    const struct ddp__dnn_shape *s = &p->layer;
+    const struct ddp__conv_shape *s = &p->layer;
     const struct ddp__conv *k = &s->conv;
     size_t n = 0;
 

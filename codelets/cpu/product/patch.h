@@ -14,23 +14,23 @@
 #ifndef DDP_PATCH_H
 #define DDP_PATCH_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 struct ddp__patch {
-    struct ddp__dnn_shape layer; /* of all groups */
-    int y, x, height, width;     /* the taps that meet the image */
+    struct ddp__conv_shape layer; /* of all groups */
+    int y, x, height, width;      /* the taps that meet the image */
     bool is_x;
     bool is_skinny; /* few rows, of all taps: weights are read in place */
 };
 
 /* Whether this is faster than a convolution, too: there are few outputs, or one
  * of which half of the taps meet only padding and no patch is to be copied. */
-bool ddp__patch_pays(const struct ddp__dnn_shape *s);
+bool ddp__patch_pays(const struct ddp__conv_shape *s);
 
-struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s);
+struct ddp__patch ddp__patch_of(const struct ddp__conv_shape *s);
 
 /* The dense layer of one group, for n samples of the convolution. */
-struct ddp__dnn_shape ddp__patch_product(const struct ddp__patch *p, int n);
+struct ddp__conv_shape ddp__patch_product(const struct ddp__patch *p, int n);
 
 /* Channels of a group, and a patch's values. */
 static inline size_t ddp__patch_in(const struct ddp__patch *p)

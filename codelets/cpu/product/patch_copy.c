@@ -12,7 +12,7 @@
 void ddp__patch_gather(const struct ddp__patch *p, int n, const int *pixel,
                        const char *x, char *to)
 {
-    const struct ddp__dnn_shape *s = &p->layer;
+    const struct ddp__conv_shape *s = &p->layer;
     size_t size = ddp__dtype_size(s->type), count = ddp__patch_pixels(p);
     size_t piece = ddp__patch_in(p) * size, step = (size_t)s->c * size;
     size_t image = (size_t)(s->h * s->w) * step;
@@ -58,7 +58,7 @@ DDP__CLONES static void spread_bf16(const int *pixel, size_t count,
 void ddp__patch_spread(const struct ddp__patch *p, int n, const int *pixel,
                        const char *from, float *sum, char *dx)
 {
-    const struct ddp__dnn_shape *s = &p->layer;
+    const struct ddp__conv_shape *s = &p->layer;
     size_t size = ddp__dtype_size(s->type), count = ddp__patch_pixels(p);
     size_t pixels = (size_t)(s->h * s->w), c = ddp__patch_in(p);
     size_t image = pixels * (size_t)s->c * size, patches = count * c * size;

@@ -58,7 +58,7 @@ struct room {
 static size_t room_of(const struct ddp__patch *p, const struct ddp__dnn *d,
                       int n, char *base, struct room *r)
 {
-    const struct ddp__dnn_shape *s = &p->layer;
+    const struct ddp__conv_shape *s = &p->layer;
     size_t size = ddp__dtype_size(s->type), rows = (size_t)(n * s->oh * s->ow);
     size_t at[] = {
         ddp__dnn_scratch(d),
@@ -225,7 +225,7 @@ static int run_with_weights(const struct ddp__task *t, struct ddp__plan *p,
 static void list_rows(const struct ddp__patch *p, int n, const int *pixel,
                       size_t tap, struct ddp__skinny_tap *to)
 {
-    const struct ddp__dnn_shape *s = &p->layer;
+    const struct ddp__conv_shape *s = &p->layer;
     size_t outs = (size_t)(s->oh * s->ow), taps = ddp__patch_pixels(p) / outs;
     size_t pixels = (size_t)(s->h * s->w), c = (size_t)s->c;
 
@@ -244,8 +244,8 @@ static void list_rows(const struct ddp__patch *p, int n, const int *pixel,
 static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
 {
     const struct ddp__patch *h = &p->patch;
-    const struct ddp__dnn_shape *l = &h->layer;
-    struct ddp__dnn_shape s = ddp__patch_product(h, t->n);
+    const struct ddp__conv_shape *l = &h->layer;
+    struct ddp__conv_shape s = ddp__patch_product(h, t->n);
     size_t taps = (size_t)(h->height * h->width);
     size_t size = ddp__align(ddp__patch_pixels(h) * sizeof(int));
     struct ddp__skinny_tap *tap;

@@ -19,7 +19,7 @@ enum {
 #include "cpu/vector/v16_names.h"
 #endif
 
-bool ddp__pixels_fit(const struct ddp__dnn_shape *s)
+bool ddp__pixels_fit(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -28,19 +28,19 @@ bool ddp__pixels_fit(const struct ddp__dnn_shape *s)
            k->right == 0 && ddp__avx512_here();
 }
 
-size_t ddp__pixels_columns(const struct ddp__dnn_shape *s)
+size_t ddp__pixels_columns(const struct ddp__conv_shape *s)
 {
     return ((size_t)s->o + VECTOR - 1) / VECTOR * VECTOR;
 }
 
-size_t ddp__pixels_packed_size(const struct ddp__dnn_shape *s)
+size_t ddp__pixels_packed_size(const struct ddp__conv_shape *s)
 {
     size_t rows = (size_t)s->c + (s->conv.bias ? 1 : 0);
 
     return ddp__pixels_columns(s) * rows * sizeof(float);
 }
 
-int ddp__pixels_parts(const struct ddp__dnn_shape *s)
+int ddp__pixels_parts(const struct ddp__conv_shape *s)
 {
     size_t all = ddp__pixels_columns(s), panels = (all + PANEL - 1) / PANEL;
     size_t parts = all * (size_t)s->c / SHARE + 1;
@@ -85,7 +85,7 @@ DDP__V16 static void pack_square(const struct source *f, size_t i, size_t k,
         STORE(to + j * wide, _mm512_castsi512_ps(out[j]));
 }
 
-void ddp__pixels_pack(const struct ddp__dnn_shape *s, const float *w,
+void ddp__pixels_pack(const struct ddp__conv_shape *s, const float *w,
                       const float *by, bool turn, int part, float *to)
 {
     struct source f = {w, by, (size_t)s->c, (size_t)s->o, turn};
@@ -105,7 +105,7 @@ void ddp__pixels_pack(const struct ddp__dnn_shape *s, const float *w,
         to[all * f.c + k] = k < f.o ? w[f.c * f.o + k] : 0;
 }
 #else
-void ddp__pixels_pack(const struct ddp__dnn_shape *s, const float *w,
+void ddp__pixels_pack(const struct ddp__conv_shape *s, const float *w,
                       const float *by, bool turn, int part, float *to)
 {
     (void)s; /* no layer fits */

@@ -7,20 +7,20 @@
 #ifndef DDP_CPU_PIXELS_H
 #define DDP_CPU_PIXELS_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 /* Whether it is one, of f32, and this processor has the instructions. */
-bool ddp__pixels_fit(const struct ddp__dnn_shape *s);
+bool ddp__pixels_fit(const struct ddp__conv_shape *s);
 
 /* Channels with those that fill the last vector. */
-size_t ddp__pixels_columns(const struct ddp__dnn_shape *s);
+size_t ddp__pixels_columns(const struct ddp__conv_shape *s);
 
 /* Weights are packed in parts.  by: factors of channels, where the bias is
  * elsewhere, or NULL.  turn: w is that of the layer whose data gradient s is,
  * which has no factors. */
-size_t ddp__pixels_packed_size(const struct ddp__dnn_shape *s);
-int ddp__pixels_parts(const struct ddp__dnn_shape *s);
-void ddp__pixels_pack(const struct ddp__dnn_shape *s, const float *w,
+size_t ddp__pixels_packed_size(const struct ddp__conv_shape *s);
+int ddp__pixels_parts(const struct ddp__conv_shape *s);
+void ddp__pixels_pack(const struct ddp__conv_shape *s, const float *w,
                       const float *by, bool turn, int part, float *to);
 
 #endif

@@ -68,7 +68,7 @@ enum {
 };
 
 /* Where oneDNN's kernels are slower, see above. */
-static bool pays(const struct ddp__dnn_shape *s)
+static bool pays(const struct ddp__conv_shape *s)
 {
     int pixels = s->oh * s->ow;
 
@@ -76,13 +76,13 @@ static bool pays(const struct ddp__dnn_shape *s)
            s->o <= FEW_CHANNELS || ddp__amx_here();
 }
 
-static bool fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__conv_shape *s)
 {
     return ddp__pixels_fit(s) && pays(s) && !ddp__patch_pays(s) &&
            s->oh * s->ow >= VECTOR && ddp__infer_has(s->conv.act);
 }
 
-static void pack(const struct ddp__dnn_shape *s, const float *w,
+static void pack(const struct ddp__conv_shape *s, const float *w,
                  const float *by, int part, float *to)
 {
     ddp__pixels_pack(s, w, by, false, part, to);
@@ -91,7 +91,7 @@ static void pack(const struct ddp__dnn_shape *s, const float *w,
 /* ---- blocks ------------------------------------------------------------- */
 
 struct run {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     const float *x, *w, *bias;
     float *y;
     size_t rows, c, o, all; /* all: columns of w */
@@ -138,7 +138,7 @@ DDP__V16 static void finish_silu(const struct run *u, const float *from,
 static const float *rows_of_x(const struct run *u, size_t row, size_t rows,
                               float *room)
 {
-    const struct ddp__dnn_shape *s = u->s;
+    const struct ddp__conv_shape *s = u->s;
     size_t ow = (size_t)s->ow, oh = (size_t)s->oh;
 
     if (!room)
@@ -292,7 +292,7 @@ static void choose_memory(struct run *u)
     }
 }
 
-static int run(const struct ddp__dnn_shape *s, const float *x,
+static int run(const struct ddp__conv_shape *s, const float *x,
                const float *packed, const float *bias, float *y)
 {
     struct run u = {.s = s,

@@ -84,7 +84,7 @@ const struct ddp__skinny_loops *ddp__skinny_loops(void)
     return &none;
 }
 
-bool ddp__skinny_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+bool ddp__skinny_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
 {
     bool less = s->type == DDP_BF16 && pass == DDP__BWD_X;
 
@@ -100,7 +100,7 @@ static size_t min_of(size_t a, size_t b)
 /* ---- forward ------------------------------------------------------------ */
 
 struct forward {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     const struct ddp__skinny_product *p;
     const float *x, *w;
     float *y;
@@ -128,7 +128,7 @@ static int run_share(void *arg, int i)
 }
 
 /* An output's bits do not depend on the share that it is in. */
-static int run_forward(const struct ddp__dnn_shape *s,
+static int run_forward(const struct ddp__conv_shape *s,
                        const struct ddp__skinny_product *p, const float *x,
                        const float *w, float *y)
 {
@@ -170,7 +170,7 @@ _Static_assert((int)DDP__DENSE_FWD_W == (int)DDP__CONV_FWD_W &&
                    (int)DDP__DENSE_BWD_W_G == (int)DDP__CONV_BWD_W_G,
                "dense layers have theirs where convolutions do");
 
-static int run_pass(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+static int run_pass(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
                     const struct ddp__skinny_product *p, bool accumulate,
                     float *x, float *w, float *y)
 {
@@ -197,8 +197,8 @@ DDP__CLONES static void narrow(const float *restrict from, size_t len,
         to[i] = ddp__round_bf16(from[i]);
 }
 
-int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,
-                    enum ddp__dnn_pass pass, const struct ddp__skinny_x *from)
+int ddp__skinny_run(const struct ddp__task *t, const struct ddp__conv_shape *s,
+                    enum ddp__conv_pass pass, const struct ddp__skinny_x *from)
 {
     struct ddp__skinny_product p = {.n = (size_t)s->n,
                                     .out = (size_t)s->o,
@@ -227,8 +227,8 @@ int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,
     return rc;
 }
 
-int ddp__skinny_dense(const struct ddp__task *t, const struct ddp__dnn_shape *s,
-                      enum ddp__dnn_pass pass)
+int ddp__skinny_dense(const struct ddp__task *t,
+                      const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
 {
     struct ddp__skinny_tap all = {.n = (size_t)s->n};
     struct ddp__skinny_x x = {(size_t)s->n * (size_t)s->c, 1, &all};

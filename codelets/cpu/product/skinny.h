@@ -7,7 +7,7 @@
 #ifndef DDP_SKINNY_H
 #define DDP_SKINNY_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 enum { DDP__SKINNY_MOST = 64 }; /* rows, which a convolution may have */
 
@@ -26,15 +26,17 @@ struct ddp__skinny_loops;
 const struct ddp__skinny_loops *ddp__skinny_loops(void);
 
 /* Whether a pass of s, a dense layer, is computed so here. */
-bool ddp__skinny_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass);
+bool ddp__skinny_fits(const struct ddp__conv_shape *s,
+                      enum ddp__conv_pass pass);
 
 /* A pass of a layer with s->n rows of s->c weights, of all taps.  In bf16 it
  * takes the thread's scratch memory. */
-int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,
-                    enum ddp__dnn_pass pass, const struct ddp__skinny_x *x);
+int ddp__skinny_run(const struct ddp__task *t, const struct ddp__conv_shape *s,
+                    enum ddp__conv_pass pass, const struct ddp__skinny_x *x);
 
 /* That of a dense layer. */
-int ddp__skinny_dense(const struct ddp__task *t, const struct ddp__dnn_shape *s,
-                      enum ddp__dnn_pass pass);
+int ddp__skinny_dense(const struct ddp__task *t,
+                      const struct ddp__conv_shape *s,
+                      enum ddp__conv_pass pass);
 
 #endif

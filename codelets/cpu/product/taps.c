@@ -53,7 +53,7 @@ enum { ROWS = DDP__TAPS_ROWS, COLS = DDP__TAPS_COLS };
 /* Tiles of Winograd's are of 4 x 4 pixels, and of 36 products. */
 enum { TILE = 4, PRODUCTS = 36 };
 
-static bool has_shape(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+static bool has_shape(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -64,7 +64,7 @@ static bool has_shape(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
 
 /* Half as many products more than Winograd's way has cost less than its
  * transforms and larger weights. */
-static bool beats_winograd(const struct ddp__dnn_shape *s, int products)
+static bool beats_winograd(const struct ddp__conv_shape *s, int products)
 {
     int tiles = ddp__wino_tiles(s->oh, TILE) * ddp__wino_tiles(s->ow, TILE);
 
@@ -74,8 +74,8 @@ static bool beats_winograd(const struct ddp__dnn_shape *s, int products)
 
 /* Of the products of a convolution with padding: half anywhere; where this has
  * been measured, of weight gradients seven of ten, of the rest all. */
-static bool saves_products(const struct ddp__dnn_shape *s,
-                           enum ddp__dnn_pass pass, int products)
+static bool saves_products(const struct ddp__conv_shape *s,
+                           enum ddp__conv_pass pass, int products)
 {
     int all = s->oh * s->ow * s->conv.kh * s->conv.kw;
 
@@ -84,7 +84,7 @@ static bool saves_products(const struct ddp__dnn_shape *s,
     return ddp__amx_here() && (pass != DDP__BWD_W || 10 * products <= 7 * all);
 }
 
-bool ddp__taps_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+bool ddp__taps_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
 {
     struct ddp__taps_pairs p;
 
@@ -100,7 +100,7 @@ bool ddp__taps_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
 /* A layer, or its data gradient.  Panels: of blocks of images of each pixel,
  * and of weights of each tap, of COLS channels of the result. */
 struct run {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     bool turned; /* the data gradient */
     struct ddp__taps_pairs pairs;
     size_t n, high, blocks; /* images, of a block */
@@ -204,7 +204,7 @@ static int run_all(struct run *r)
     return 0;
 }
 
-int ddp__taps_run(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+int ddp__taps_run(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
                   const float *in, const float *w, const float *bias,
                   float *out)
 {
@@ -232,13 +232,13 @@ int ddp__taps_run(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
 
 #else
 
-bool ddp__taps_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+bool ddp__taps_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
 {
     (void)s, (void)pass;
     return false;
 }
 
-int ddp__taps_run(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+int ddp__taps_run(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
                   const float *in, const float *w, const float *bias,
                   float *out)
 {

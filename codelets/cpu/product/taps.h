@@ -11,14 +11,14 @@
 #ifndef DDP_CPU_TAPS_H
 #define DDP_CPU_TAPS_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 /* Whether this is worthwhile, here. */
-bool ddp__taps_fits(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass);
+bool ddp__taps_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass);
 
 /* Forward pass (from x to y) and data gradient (from dy to dx) of a layer;
  * bias: NULL where there is none. */
-int ddp__taps_run(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+int ddp__taps_run(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
                   const float *in, const float *w, const float *bias,
                   float *out);
 

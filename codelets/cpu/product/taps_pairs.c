@@ -5,14 +5,14 @@
 
 #include "taps_pairs.h"
 
-bool ddp__taps_has_room(const struct ddp__dnn_shape *s)
+bool ddp__taps_has_room(const struct ddp__conv_shape *s)
 {
     return s->h * s->w <= DDP__TAPS_TARGETS &&
            s->oh * s->ow <= DDP__TAPS_PAIRS &&
            s->conv.kh * s->conv.kw <= DDP__TAPS_PAIRS;
 }
 
-static void add_pair(struct ddp__taps_pairs *p, enum ddp__dnn_pass pass, int y,
+static void add_pair(struct ddp__taps_pairs *p, enum ddp__conv_pass pass, int y,
                      int x, int tap)
 {
     int target = pass == DDP__FWD ? y : pass == DDP__BWD_X ? x : tap;
@@ -25,7 +25,7 @@ static void add_pair(struct ddp__taps_pairs *p, enum ddp__dnn_pass pass, int y,
     p->used[tap] = true;
 }
 
-void ddp__taps_list(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+void ddp__taps_list(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
                     struct ddp__taps_pairs *p)
 {
     const struct ddp__conv *k = &s->conv;

@@ -4,7 +4,7 @@
 #ifndef DDP_CPU_TAPS_PAIRS_H
 #define DDP_CPU_TAPS_PAIRS_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 enum {
     DDP__TAPS_PAIRS = 16,  /* of a target; pixels of y, and taps */
@@ -27,8 +27,8 @@ struct ddp__taps_pairs {
 };
 
 /* Whether there is room for those of a layer, and listing them. */
-bool ddp__taps_has_room(const struct ddp__dnn_shape *s);
-void ddp__taps_list(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+bool ddp__taps_has_room(const struct ddp__conv_shape *s);
+void ddp__taps_list(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
                     struct ddp__taps_pairs *p);
 
 #endif

@@ -92,7 +92,7 @@ static int run_all(struct run *r, const float *x, const float *dy)
     return 0;
 }
 
-int ddp__taps_wgrad(const struct ddp__dnn_shape *s, const void *x,
+int ddp__taps_wgrad(const struct ddp__conv_shape *s, const void *x,
                     const void *dy, bool accumulate, float *dw)
 {
     struct run r = {.n = (size_t)s->n,
@@ -111,7 +111,7 @@ int ddp__taps_wgrad(const struct ddp__dnn_shape *s, const void *x,
 
 #else
 
-int ddp__taps_wgrad(const struct ddp__dnn_shape *s, const void *x,
+int ddp__taps_wgrad(const struct ddp__conv_shape *s, const void *x,
                     const void *dy, bool accumulate, float *dw)
 {
     (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;

@@ -4,10 +4,10 @@
 #ifndef DDP_CPU_TAPS_WGRAD_H
 #define DDP_CPU_TAPS_WGRAD_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 /* See taps.h.  bias.h has the gradient of a bias. */
-int ddp__taps_wgrad(const struct ddp__dnn_shape *s, const void *x,
+int ddp__taps_wgrad(const struct ddp__conv_shape *s, const void *x,
                     const void *dy, bool accumulate, float *dw);
 
 #endif

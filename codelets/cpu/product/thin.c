@@ -53,7 +53,7 @@ enum {
     MOST_PRODUCTS = 128  /* for each float of x and y */
 };
 
-bool ddp__thin_fits(const struct ddp__dnn_shape *s)
+bool ddp__thin_fits(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -106,7 +106,7 @@ static void run_block(const struct run *u, size_t row, size_t rows)
     ddp__store_block(y, u->room, rows * u->o, false, u->past);
 }
 
-int ddp__thin_run(const struct ddp__dnn_shape *s, const float *x,
+int ddp__thin_run(const struct ddp__conv_shape *s, const float *x,
                   const float *packed, float *y)
 {
     struct run u = {.x = x,
@@ -134,13 +134,13 @@ int ddp__thin_run(const struct ddp__dnn_shape *s, const float *x,
 
 #else
 
-bool ddp__thin_fits(const struct ddp__dnn_shape *s)
+bool ddp__thin_fits(const struct ddp__conv_shape *s)
 {
     (void)s;
     return false;
 }
 
-int ddp__thin_run(const struct ddp__dnn_shape *s, const float *x,
+int ddp__thin_run(const struct ddp__conv_shape *s, const float *x,
                   const float *packed, float *y)
 {
     (void)s, (void)x, (void)packed, (void)y;

@@ -4,14 +4,14 @@
 #ifndef DDP_CPU_THIN_H
 #define DDP_CPU_THIN_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 
 /* Whether this is worthwhile, here.  s is a forward pass, or a data gradient
  * that is described as one (ddp__plan_transpose()). */
-bool ddp__thin_fits(const struct ddp__dnn_shape *s);
+bool ddp__thin_fits(const struct ddp__conv_shape *s);
 
 /* y = w * x + bias, with weights by ddp__pixels_pack(). */
-int ddp__thin_run(const struct ddp__dnn_shape *s, const float *x,
+int ddp__thin_run(const struct ddp__conv_shape *s, const float *x,
                   const float *packed, float *y);
 
 #endif

@@ -33,7 +33,7 @@
 enum { PANEL = DDP__PANEL, STEPS = 200, LEAST = 64 };
 
 /* Dense layers, too. */
-static bool fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -47,7 +47,7 @@ static bool fits(const struct ddp__dnn_shape *s)
 
 /* A layer, its operands and a block of its pixels in panels. */
 struct run {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     const void *x, *dy, *zeros;
     bool b;
     size_t c, o, pixels; /* of all images */
@@ -73,7 +73,7 @@ static const void *row_of_dy(const struct run *r, size_t p)
 /* What output p sees under a tap. */
 static const void *row_of_x(const struct run *r, size_t p, int tap)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
     const struct ddp__conv *k = &s->conv;
     size_t ow = (size_t)s->ow, oh = (size_t)s->oh, row = p / ow;
     int y = (int)(row % oh) * k->sh - k->top + tap / k->kw * k->dh;
@@ -190,7 +190,7 @@ static int run_new(struct run *r)
     return 0;
 }
 
-static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
                bool accumulate, float *dw)
 {
     struct run r = {.s = s,

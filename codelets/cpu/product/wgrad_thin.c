@@ -56,7 +56,7 @@ enum {
 
 /* A layer and its sums [few][many]. */
 struct run {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     const void *x, *dy;
     bool b;     /* they are bf16 */
     bool few_x; /* x has fewer channels */
@@ -116,7 +116,7 @@ static struct ddp__thin_next next_of(const struct run *r, const void *from,
                                    ddp__divide_up(c * (r->b ? 2 : 4), steps)};
 }
 
-static bool is_first(const struct ddp__dnn_shape *s)
+static bool is_first(const struct ddp__conv_shape *s)
 {
     return s->conv.kh == 3 && s->conv.kw == 3 && s->c == 3 && s->conv.top < 3 &&
            s->conv.left < 3;
@@ -172,7 +172,7 @@ static void add_all_pixels(struct run *r)
 
 /* ---- 3x3 of three channels ---------------------------------------------- */
 
-static size_t line_len(const struct ddp__dnn_shape *s)
+static size_t line_len(const struct ddp__conv_shape *s)
 {
     return (size_t)((s->ow - 1) * s->conv.sw + 3) * 3;
 }
@@ -180,7 +180,7 @@ static size_t line_len(const struct ddp__dnn_shape *s)
 /* Row y of an image between its padding. */
 static void fill_line(const struct run *r, const void *image, int y, float *to)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
     size_t len = line_len(s), left = (size_t)s->conv.left * 3;
     size_t row = (size_t)s->w * 3;
     size_t n = row < len - left ? row : len - left;
@@ -197,7 +197,7 @@ static void fill_line(const struct run *r, const void *image, int y, float *to)
 
 static void add_row(struct run *r, const void *image, int y, const void *dy)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
     size_t pixels = (size_t)s->ow, pieces = ddp__divide_up(r->many, 32) * 3;
     const float *many = values(r, dy, pixels * r->many, r->block[1]);
     struct ddp__thin_tile t = {
@@ -223,7 +223,7 @@ static void add_row(struct run *r, const void *image, int y, const void *dy)
 
 static void add_all_rows(struct run *r)
 {
-    const struct ddp__dnn_shape *s = r->s;
+    const struct ddp__conv_shape *s = r->s;
     size_t image = (size_t)(s->h * s->w) * 3, row = (size_t)s->ow * r->many;
 
     for (int i = 0; i < s->n; i++)
@@ -234,7 +234,7 @@ static void add_all_rows(struct run *r)
 
 /* ---- layers ------------------------------------------------------------- */
 
-static bool is_thin(const struct ddp__dnn_shape *s)
+static bool is_thin(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
     int few = s->c < s->o ? s->c : s->o;
@@ -244,7 +244,7 @@ static bool is_thin(const struct ddp__dnn_shape *s)
            few <= (s->type == DDP_BF16 ? MOST_FEW_BF16 : MOST_FEW);
 }
 
-static bool fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -274,7 +274,7 @@ static int run_new(struct run *r)
     return 0;
 }
 
-static int run(const struct ddp__dnn_shape *s, const void *x, const void *dy,
+static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
                bool accumulate, float *dw)
 {
     size_t c = (size_t)(s->conv.kh * s->conv.kw * s->c), o = (size_t)s->o;

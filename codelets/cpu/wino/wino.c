@@ -36,7 +36,7 @@ enum {
     PIECE = 64
 };
 
-struct ddp__wino_map ddp__wino_map(const struct ddp__dnn_shape *s)
+struct ddp__wino_map ddp__wino_map(const struct ddp__conv_shape *s)
 {
     const struct ddp__wino_kind *kind = ddp__wino_kind_of(s);
 
@@ -56,28 +56,28 @@ struct ddp__wino_map ddp__wino_map(const struct ddp__dnn_shape *s)
 
 /* ---- weights ------------------------------------------------------------ */
 
-static size_t positions(const struct ddp__dnn_shape *s)
+static size_t positions(const struct ddp__conv_shape *s)
 {
     return (size_t)ddp__wino_kind_of(s)->pos;
 }
 
 /* Floats, or pairs of integers, of a position.  All are written at a time:
  * floats a power of two apart would evict each other from the caches. */
-static size_t size_of_position(const struct ddp__dnn_shape *s)
+static size_t size_of_position(const struct ddp__conv_shape *s)
 {
     size_t weights = (size_t)s->c * (size_t)s->o;
 
     return s->type == DDP_F32 ? weights + SKEW : weights / 2;
 }
 
-size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
+size_t ddp__wino_packed_size(const struct ddp__conv_shape *s)
 {
     size_t units = s->type == DDP_F32 ? 0 : (size_t)s->o;
 
     return positions(s) * (size_of_position(s) + units) * sizeof(float);
 }
 
-int ddp__wino_parts(const struct ddp__dnn_shape *s)
+int ddp__wino_parts(const struct ddp__conv_shape *s)
 {
     int panel = (int)ddp__wino_kind_of(s)->products->panel;
 
@@ -85,13 +85,13 @@ int ddp__wino_parts(const struct ddp__dnn_shape *s)
 }
 
 /* The units of integers lie behind them. */
-static float *units_of_weights(const struct ddp__dnn_shape *s,
+static float *units_of_weights(const struct ddp__conv_shape *s,
                                const float *packed)
 {
     return (float *)packed + positions(s) * size_of_position(s);
 }
 
-int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w,
+int ddp__wino_pack(const struct ddp__conv_shape *s, const float *w,
                    const float *by, bool turn, int part, void *packed)
 {
     const struct ddp__wino_kind *kind = ddp__wino_kind_of(s);
@@ -111,7 +111,7 @@ int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w,
 
 /* ---- forward ------------------------------------------------------------ */
 
-int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
+int ddp__wino_run(const struct ddp__conv_shape *s, const void *x,
                   const float *packed, const float *bias, void *y)
 {
     const struct ddp__wino_map m = ddp__wino_map(s);
@@ -130,7 +130,7 @@ int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
 /* ---- gradient of weights ------------------------------------------------ */
 
 /* Tiles of a group: many where weights do not fit into a cache. */
-static size_t tiles_of_gradient(const struct ddp__dnn_shape *s)
+static size_t tiles_of_gradient(const struct ddp__conv_shape *s)
 {
     bool large =
         ddp__wino_is_line(s) || ddp__wino_packed_size(s) > SMALL_WEIGHTS;
@@ -205,7 +205,7 @@ static void gradient_by_pieces(const struct gradient *g, bool accumulate,
 /* u, the gradient of the transformed weights, is 4 times as large as dw.  Where
  * all tiles make one group, and u is much larger than their images, it is made
  * in pieces that fit into a cache and become dw at once. */
-int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
+int ddp__wino_bwd_w(const struct ddp__conv_shape *s, const void *x,
                     const void *dy, bool accumulate, float *dw)
 {
     struct ddp__wino_map m = ddp__wino_map(s);
@@ -242,33 +242,33 @@ int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
 
 #else
 
-size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
+size_t ddp__wino_packed_size(const struct ddp__conv_shape *s)
 {
     (void)s;
     return 0;
 }
 
-int ddp__wino_parts(const struct ddp__dnn_shape *s)
+int ddp__wino_parts(const struct ddp__conv_shape *s)
 {
     (void)s;
     return 0;
 }
 
-int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w,
+int ddp__wino_pack(const struct ddp__conv_shape *s, const float *w,
                    const float *by, bool turn, int part, void *packed)
 {
     (void)s, (void)w, (void)by, (void)turn, (void)part, (void)packed;
     return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX2");
 }
 
-int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
+int ddp__wino_run(const struct ddp__conv_shape *s, const void *x,
                   const float *packed, const float *bias, void *y)
 {
     (void)s, (void)x, (void)packed, (void)bias, (void)y;
     return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX2");
 }
 
-int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
+int ddp__wino_bwd_w(const struct ddp__conv_shape *s, const void *x,
                     const void *dy, bool accumulate, float *dw)
 {
     (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;

@@ -39,7 +39,7 @@
 #ifndef DDP_WINO_H
 #define DDP_WINO_H
 
-#include "cpu/onednn/onednn.h"
+#include "cpu/conv/shape.h"
 #include "cpu/vector/v16.h"
 
 enum {
@@ -58,24 +58,24 @@ struct ddp__wino_map {
     bool b; /* x, y and their gradients are bf16 */
 };
 
-struct ddp__wino_map ddp__wino_map(const struct ddp__dnn_shape *s);
+struct ddp__wino_map ddp__wino_map(const struct ddp__conv_shape *s);
 
-size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s);
+size_t ddp__wino_packed_size(const struct ddp__conv_shape *s);
 
 /* Weights w of a forward pass are packed in parts.  by: factors of w's filters,
  * or NULL.  turn: w is that of the layer whose data gradient s is, which has no
  * factors. */
-int ddp__wino_parts(const struct ddp__dnn_shape *s);
-int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w,
+int ddp__wino_parts(const struct ddp__conv_shape *s);
+int ddp__wino_pack(const struct ddp__conv_shape *s, const float *w,
                    const float *by, bool turn, int part, void *packed);
 
 /* y (+)= w * x of a forward pass (or, with turned weights, of a data gradient
  * described as one). */
-int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
+int ddp__wino_run(const struct ddp__conv_shape *s, const void *x,
                   const float *packed, const float *bias, void *y);
 
 /* dw of the layer. */
-int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
+int ddp__wino_bwd_w(const struct ddp__conv_shape *s, const void *x,
                     const void *dy, bool accumulate, float *dw);
 
 #endif

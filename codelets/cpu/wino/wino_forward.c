@@ -176,7 +176,7 @@ static size_t group_size(const struct run *r)
 /* A team shares groups, or if there is one its positions. */
 int ddp__wino_forward(const struct ddp__wino_forward *f)
 {
-    const struct ddp__dnn_shape *s = f->s;
+    const struct ddp__conv_shape *s = f->s;
     const struct ddp__wino_map *m = f->m;
     bool is_wide = m->kind->products == &ddp__wino_products_v16;
     struct run r = {.f = f,

@@ -8,7 +8,7 @@
 
 /* A pass of a layer that ddp__wino_fits(): y (+)= w * x. */
 struct ddp__wino_forward {
-    const struct ddp__dnn_shape *s;
+    const struct ddp__conv_shape *s;
     const struct ddp__wino_map *m;
     const void *x;
     const float *packed; /* ddp__wino_pack(); positions are `step` apart */

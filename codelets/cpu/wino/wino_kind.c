@@ -28,7 +28,7 @@ enum { LEAST = 32 }; /* channels, or the transforms take too long */
 
 /* The one of `count` that a layer has, or NULL. */
 static const struct ddp__wino_kind *
-find(const struct ddp__wino_kind *k, int count, const struct ddp__dnn_shape *s)
+find(const struct ddp__wino_kind *k, int count, const struct ddp__conv_shape *s)
 {
     for (int i = 0; i < count; i++, k++)
         if (k->kh == s->conv.kh && k->kw == s->conv.kw &&
@@ -37,7 +37,7 @@ find(const struct ddp__wino_kind *k, int count, const struct ddp__dnn_shape *s)
     return NULL;
 }
 
-const struct ddp__wino_kind *ddp__wino_kind_of(const struct ddp__dnn_shape *s)
+const struct ddp__wino_kind *ddp__wino_kind_of(const struct ddp__conv_shape *s)
 {
     const struct ddp__wino_kind *k = NULL;
 
@@ -53,7 +53,7 @@ const struct ddp__wino_kind *ddp__wino_kind_of(const struct ddp__dnn_shape *s)
     }
 }
 
-bool ddp__wino_is_line(const struct ddp__dnn_shape *s)
+bool ddp__wino_is_line(const struct ddp__conv_shape *s)
 {
     return s->conv.kh == 1 || s->conv.kw == 1;
 }
@@ -64,7 +64,7 @@ int ddp__wino_tiles(int size, int tile)
 }
 
 /* At most half of the tiles' pixels may lie outside the image. */
-static bool fills_tiles(const struct ddp__dnn_shape *s,
+static bool fills_tiles(const struct ddp__conv_shape *s,
                         const struct ddp__wino_kind *k)
 {
     int64_t area = (int64_t)ddp__wino_tiles(s->oh, k->high) *
@@ -89,7 +89,7 @@ static int direct_products(int out, int in, int taps, int pad)
  * core, 8 images, times oneDNN 2.6, least and most of the three passes: 17x17,
  * 16 channels 0.8 0.8, 32 1.3 1.6, 128 1.7 2.3; 7x7, 32 channels 1.0 1.3,
  * 128 1.2 1.9; 1x3 of 8x8, 16 channels 0.7 1.3, 64 1.5 1.7, 384 1.8 1.9. */
-static bool saves_products(const struct ddp__dnn_shape *s,
+static bool saves_products(const struct ddp__conv_shape *s,
                            const struct ddp__wino_kind *k)
 {
     bool down = k->high > 1;
@@ -101,7 +101,7 @@ static bool saves_products(const struct ddp__dnn_shape *s,
            3 * direct >= 4 * k->pos * ddp__wino_tiles(out, tile);
 }
 
-bool ddp__wino_fits(const struct ddp__dnn_shape *s)
+bool ddp__wino_fits(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
     const struct ddp__wino_kind *kind = s->dense ? NULL : ddp__wino_kind_of(s);
@@ -119,7 +119,7 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s)
 
 #else
 
-bool ddp__wino_fits(const struct ddp__dnn_shape *s)
+bool ddp__wino_fits(const struct ddp__conv_shape *s)
 {
     (void)s;
     return false;

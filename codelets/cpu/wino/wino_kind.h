@@ -47,10 +47,10 @@ struct ddp__wino_kind {
 };
 
 /* That of a layer on this processor; NULL: none. */
-const struct ddp__wino_kind *ddp__wino_kind_of(const struct ddp__dnn_shape *s);
+const struct ddp__wino_kind *ddp__wino_kind_of(const struct ddp__conv_shape *s);
 
 /* Whether its filters are of one row or column. */
-bool ddp__wino_is_line(const struct ddp__dnn_shape *s);
+bool ddp__wino_is_line(const struct ddp__conv_shape *s);
 
 /* Tiles that cover `size` pixels. */
 int ddp__wino_tiles(int size, int tile);
@@ -60,6 +60,6 @@ int ddp__wino_tiles(int size, int tile);
 bool ddp__wino_off(void);
 
 /* Whether this is worthwhile, here. */
-bool ddp__wino_fits(const struct ddp__dnn_shape *s);
+bool ddp__wino_fits(const struct ddp__conv_shape *s);
 
 #endif
