@@ -215,6 +215,10 @@ check_PROGRAMS += \
     %D%/test_safetensors \
     %D%/test_scale \
     %D%/test_sched \
+    %D%/test_sched_names \
+    %D%/test_sched_order \
+    %D%/test_sched_owners \
+    %D%/test_sched_rates \
     %D%/test_schedule \
     %D%/test_segment \
     %D%/test_share \
@@ -280,6 +284,15 @@ checkpoint_run = \
     %D%/crash.c \
     %D%/crash.h \
     %D%/test_checkpoint_files.c $(checkpoint_run)
+
+# Tasks for the scheduler.
+sched_jobs = \
+    %D%/sched_jobs.c \
+    %D%/sched_jobs.h
+%C%_test_sched_SOURCES = %D%/test_sched.c $(sched_jobs)
+%C%_test_sched_order_SOURCES = %D%/test_sched_order.c $(sched_jobs)
+%C%_test_sched_owners_SOURCES = %D%/test_sched_owners.c $(sched_jobs)
+%C%_test_sched_rates_SOURCES = %D%/test_sched_rates.c $(sched_jobs)
 
 # A wire between threads.
 late_wire = \
@@ -444,8 +457,9 @@ EXTRA_DIST += \
 # Those that measure time, or start many processes, and find a busy machine too
 # slow: with make -j, no other test runs at the same time.
 TESTS_ALONE = %D%/test_exchange %D%/test_exchange_parts %D%/test_gather \
-    %D%/test_once %D%/test_sched %D%/test_sinks %D%/app_bench.sh %D%/app_loops.sh %D%/app_peers.sh %D%/app_ranks.sh \
-    %D%/app_hosts.sh %D%/app_joining.sh
+    %D%/test_once %D%/test_sched %D%/test_sched_order %D%/test_sched_owners \
+    %D%/test_sched_rates %D%/test_sinks %D%/app_bench.sh %D%/app_loops.sh \
+    %D%/app_peers.sh %D%/app_ranks.sh %D%/app_hosts.sh %D%/app_joining.sh
 
 # Each test runs under run-test, which ends it when it hangs.
 TEST_EXTENSIONS = .sh
