@@ -75,8 +75,9 @@ DDP__UNIT_INLINE bool find_most(struct most *m, const struct ddp__pool_line *l,
                            tap->at + c + (size_t)u * DDP__UNIT, k);
 #pragma GCC unroll 4
         for (int i = 0; i < 2 * units; i++) {
-            __mmask16 wins = _mm512_cmp_ps_mask(
-                v[i], m->best[i], exact ? _CMP_NLE_UQ : _CMP_GT_OQ);
+            __mmask16 wins =
+                exact ? _mm512_cmp_ps_mask(v[i], m->best[i], _CMP_NLE_UQ)
+                      : _mm512_cmp_ps_mask(v[i], m->best[i], _CMP_GT_OQ);
 
             if (exact)
                 wins &= _mm512_cmp_ps_mask(m->best[i], m->best[i], _CMP_ORD_Q);

@@ -25,15 +25,14 @@ typedef float parts __attribute__((vector_size(LANES * sizeof(float))));
 /* In halves, quarters and so on. */
 LOOP_INLINE float add_parts(parts p)
 {
-    typedef int places __attribute__((vector_size(sizeof(parts))));
+    __m512 v = (__m512)p;
+    __m256 half =
+        _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half),
+                                _mm256_extractf128_ps(half, 1));
 
-    p += __builtin_shuffle(
-        p, (places){8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7});
-    p += __builtin_shuffle(
-        p, (places){4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3});
-    p += __builtin_shuffle(
-        p, (places){2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1});
-    return p[0] + p[1];
+    quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return quarter[0] + quarter[1];
 }
 
 LOOP_INLINE void put_parts(float *to, parts v, bool stream)
