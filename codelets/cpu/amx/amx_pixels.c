@@ -47,7 +47,7 @@
 #include "cpu/thread.h"
 #include "cpu/vector/unit_v16.h"
 
-#if defined(DDP__AMX) && defined(DDP__UNIT_V16)
+#if defined(DDP__AMX) && defined(DDP__V16)
 
 #define AMX_ISA                                                                \
     target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma,"                \

@@ -4,9 +4,10 @@
  * Registers hold the sums of several pixels of a row and a row of taps; each
  * pixel that is read is multiplied by all taps that need it.
  *
- * Pixels are words of 32 bits: one channel of f32, or two of bf16, of which the
- * even one is the lower half.  A vector of words then has one vector of sums,
- * or two, of the even and the odd channels; and so has a tap.
+ * Pixels are words of 32 bits, LANES in a vector: one channel of f32, or two of
+ * bf16, of which the even one is the lower half.  A vector of words then has
+ * one vector of sums, or two, of the even and the odd channels; and so has a
+ * tap.
  */
 #ifndef DDP_DEPTHWISE_ROW_H
 #define DDP_DEPTHWISE_ROW_H
@@ -14,12 +15,9 @@
 #include "cpu/vector/v16.h"
 
 #ifdef DDP__V16
-#include "cpu/vector/v16_names.h"
+#include "cpu/vector/vec16.h"
 
-enum {
-    DDP__DEPTHWISE_LANES = 16, /* words of a vector */
-    DDP__DEPTHWISE_TAPS = 5    /* of a row, at most */
-};
+enum { DDP__DEPTHWISE_TAPS = 5 /* of a row, at most */ };
 
 /* Constants of the loops.  Pixel j of those that are read and pixel i of the
  * results have tap j - i stride in common; or, of the data gradient of stride
@@ -78,7 +76,7 @@ ddp__depthwise_add_row(const struct ddp__depthwise_source *from, const float *x,
 
 #pragma GCC unroll 10
     for (int i = 0; i < k.size * halves; i++)
-        tap[i] = LOAD(w + i * DDP__DEPTHWISE_LANES);
+        tap[i] = LOAD(w + i * LANES);
 #pragma GCC unroll 19
     for (int j = 0; j < ddp__depthwise_reach(k); j++, x += from->c) {
         v16 v[2] = {_mm512_setzero_ps()};

@@ -35,12 +35,9 @@
 #include "depthwise_train.h"
 #include "depthwise_v16.h"
 
-#ifdef DDP__DEPTHWISE_V16
+#ifdef DDP__V16
 
-enum {
-    LANES = DDP__DEPTHWISE_LANES,
-    CACHE = 48 << 10 /* bytes of the first level */
-};
+enum { CACHE = 48 << 10 /* bytes of the first level */ };
 
 /* ---- weights ------------------------------------------------------------ */
 

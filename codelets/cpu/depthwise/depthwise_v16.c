@@ -12,13 +12,9 @@
 #include "cpu/store.h"
 #include "depthwise_v16.h"
 
-#ifdef DDP__DEPTHWISE_V16
+#ifdef DDP__V16
 
-enum {
-    LANES = DDP__DEPTHWISE_LANES,
-    PIXELS = DDP__DEPTHWISE_PIXELS,
-    SPREAD = DDP__DEPTHWISE_SPREAD
-};
+enum { PIXELS = DDP__DEPTHWISE_PIXELS, SPREAD = DDP__DEPTHWISE_SPREAD };
 
 /* The rows of x under a row of results: tap row `tap` and every `step`-th one
  * after it are over row y and those after (back: before) it. */

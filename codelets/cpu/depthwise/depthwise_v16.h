@@ -7,9 +7,7 @@
 #include "cpu/vector/unit_v16.h"
 #include "depthwise_row.h"
 
-#if defined(DDP__V16) && defined(DDP__UNIT_V16)
-
-#define DDP__DEPTHWISE_V16
+#ifdef DDP__V16
 
 enum {
     DDP__DEPTHWISE_PIXELS = 7, /* of a result of a forward pass: images are

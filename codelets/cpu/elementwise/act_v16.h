@@ -9,7 +9,7 @@
 #include "ops.h"
 
 #ifdef DDP__V16
-#include "cpu/vector/v16_names.h"
+#include "cpu/vector/vec16.h"
 
 /* 2^r, |r| <= 1/2: relative errors are below 2e-7. */
 DDP__V16_INLINE v16 ddp__exp2_v16(v16 r)

@@ -19,7 +19,7 @@
 #include "cpu/vector/unit_v16.h"
 #include "scale_v16.h"
 
-#ifdef DDP__UNIT_V16
+#ifdef DDP__V16
 
 enum { LANES = DDP__UNIT / 2, ROWS = 64 /* summed in f32 */ };
 

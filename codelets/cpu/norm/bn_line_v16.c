@@ -18,7 +18,7 @@
 #include "bn_v16.h"
 #include "cpu/store.h"
 
-#ifdef DDP__UNIT_V16
+#ifdef DDP__V16
 
 enum { AHEAD = 2 << 10 }; /* bytes; 8 Ki: up to 20 % slower */
 

@@ -23,7 +23,7 @@
 #include "cpu/thread.h"
 #include "cpu/vector/unit_v16.h"
 
-#ifdef DDP__UNIT_V16
+#ifdef DDP__V16
 
 enum {
     AHEAD = 2 << 10, /* bytes */

@@ -11,7 +11,7 @@
 #include "bn_v16.h"
 #include "cpu/store.h"
 
-#ifdef DDP__UNIT_V16
+#ifdef DDP__V16
 
 enum { STRIP = 2048 }; /* values; 512 and 8192: up to 15 % slower */
 

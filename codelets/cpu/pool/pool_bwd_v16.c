@@ -11,7 +11,7 @@
 #include "pool_bwd_v16.h"
 #include "pool_unit.h"
 
-#ifdef DDP__UNIT_V16
+#ifdef DDP__V16
 
 enum { NEAR = 256 << 10 /* bytes */ };
 

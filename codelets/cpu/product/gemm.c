@@ -27,7 +27,7 @@ struct block {
     const float *a, *b, *next;
     size_t lda, ldp;
     const float *row, *col; /* units of integers; NULL: floats */
-    const float *bias;      /* of STREAM; NULL: 0 */
+    const float *bias;      /* of FROM_MEMORY; NULL: 0 */
     bool past;
     const struct ddp__gemm_finish *finish; /* of FINISH */
     size_t column;                         /* its first */
@@ -35,16 +35,17 @@ struct block {
     float *p;
 };
 
-/* What is multiplied.  STREAM: floats from memory and to it; FINISH: floats,
- * and what follows; FETCH: so, and lines of a matrix are fetched. */
-enum kind { FLOATS, INTEGERS, STREAM, FINISH, FETCH };
+/* What is multiplied.  FROM_MEMORY: floats, whose products go to memory, too;
+ * FINISH: floats, and what follows; FETCH: so, and lines of a matrix are
+ * fetched. */
+enum kind { FLOATS, INTEGERS, FROM_MEMORY, FINISH, FETCH };
 
 /* ---- a b ---------------------------------------------------------------- */
 
 /* Prefetches of weights for later go to the second-level cache. */
 DDP__V16_INLINE void fetch(enum kind kind, const float *next)
 {
-    if (kind == STREAM)
+    if (kind == FROM_MEMORY)
         _mm_prefetch((const void *)next, _MM_HINT_T0);
     else
         _mm_prefetch((const void *)next, _MM_HINT_T1);
@@ -60,7 +61,8 @@ DDP__V16_INLINE void fetch_line(const struct ddp__gemm_fetch *f, size_t line)
 
 DDP__V16_INLINE v16 begin_sum(enum kind kind, const struct block *t, size_t j)
 {
-    return kind == STREAM && t->bias ? LOAD(t->bias + j) : _mm512_setzero_ps();
+    return kind == FROM_MEMORY && t->bias ? LOAD(t->bias + j)
+                                          : _mm512_setzero_ps();
 }
 
 DDP__V16_INLINE void end_sum(enum kind kind, const struct block *t, size_t i,
@@ -70,7 +72,7 @@ DDP__V16_INLINE void end_sum(enum kind kind, const struct block *t, size_t i,
 
     if (kind == INTEGERS)
         sum = sum_in_units(sum, t->row[i], t->col + j);
-    if (kind == STREAM && t->past)
+    if (kind == FROM_MEMORY && t->past)
         _mm512_stream_ps(p, sum);
     else
         STORE(p, sum);
@@ -230,12 +232,12 @@ DDP__V16 static void half_i16(size_t rows, const struct block *t)
 
 DDP__V16 static void whole_stream(size_t rows, const struct block *t)
 {
-    rows_of_block(STREAM, 2, rows, t);
+    rows_of_block(FROM_MEMORY, 2, rows, t);
 }
 
 DDP__V16 static void half_stream(size_t rows, const struct block *t)
 {
-    rows_of_block(STREAM, 1, rows, t);
+    rows_of_block(FROM_MEMORY, 1, rows, t);
 }
 
 DDP__V16 static void whole_finish(size_t rows, const struct block *t)

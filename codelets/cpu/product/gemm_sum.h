@@ -4,7 +4,7 @@
 #ifndef DDP_CPU_GEMM_SUM_H
 #define DDP_CPU_GEMM_SUM_H
 
-#include "cpu/vector/v16_names.h"
+#include "cpu/vector/vec16.h"
 
 /* sum + a b, or of integers (a constant) a sum of products in 32 bits; as text
  * for the assembler, because floats have to do without AVX512_VNNI. */

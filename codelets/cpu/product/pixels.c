@@ -16,7 +16,7 @@ enum {
 
 #ifdef DDP__V16
 #include "cpu/vector/turn16.h"
-#include "cpu/vector/v16_names.h"
+#include "cpu/vector/vec16.h"
 #endif
 
 bool ddp__pixels_fit(const struct ddp__conv_shape *s)

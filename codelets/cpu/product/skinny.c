@@ -75,8 +75,6 @@ const struct ddp__skinny_loops *ddp__skinny_loops(void)
 #ifdef DDP__V16
     if (lanes == 16)
         return &ddp__skinny_v16;
-#endif
-#ifdef DDP__SKINNY_V8
     if (lanes == 8)
         return &ddp__skinny_v8;
 #endif

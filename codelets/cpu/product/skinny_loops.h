@@ -1,9 +1,10 @@
 /* skinny_loops.h - products with few rows, by vectors of LANES parts of a sum
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * skinny_v16.c and skinny_v8.c compile these loops for their vectors, whose
- * type is `parts`, as LOOP functions, with the COUNT that registers suffice
- * for.  They add a sum's parts by add_parts() and store vectors by put_parts().
+ * skinny_v16.c and skinny_v8.c compile these loops for their vectors, which are
+ * `parts` here since no other values alias them, with the COUNT that registers
+ * suffice for.  They add a sum's parts by add_parts() and store vectors by
+ * put_parts().
  */
 enum {
     ROWS = DDP__SKINNY_ROWS,
@@ -14,8 +15,8 @@ enum {
 _Static_assert(DDP__SKINNY_STEP % BLOCK == 0, "pieces are whole blocks");
 
 /* to += a from */
-LOOP_INLINE void add_multiple(const float *restrict from, float a, size_t len,
-                              float *restrict to)
+VEC_INLINE void add_multiple(const float *restrict from, float a, size_t len,
+                             float *restrict to)
 {
     for (size_t i = 0; i < len; i++)
         to[i] += a * from[i];
@@ -23,8 +24,8 @@ LOOP_INLINE void add_multiple(const float *restrict from, float a, size_t len,
 
 /* A share of `len` columns of ROWS rows of weights, which are needed after
  * those that are now multiplied: in turn with products, fetches do not wait. */
-LOOP_INLINE void fetch_share(const float *w, size_t in, size_t len,
-                             size_t share, size_t shares)
+VEC_INLINE void fetch_share(const float *w, size_t in, size_t len, size_t share,
+                            size_t shares)
 {
     size_t end = len * (share + 1) / shares;
 
@@ -38,10 +39,10 @@ LOOP_INLINE void fetch_share(const float *w, size_t in, size_t len,
 
 /* Add w x to the parts of a sum for each of `rows` rows of w and the `count`
  * rows of x from `first` on; rows and count are constants. */
-LOOP_INLINE void multiply_block(const struct ddp__skinny_product *p,
-                                const struct ddp__skinny_tap *t, size_t first,
-                                const float *w, const float *x, size_t len,
-                                size_t rows, size_t count, parts *sums)
+VEC_INLINE void multiply_block(const struct ddp__skinny_product *p,
+                               const struct ddp__skinny_tap *t, size_t first,
+                               const float *w, const float *x, size_t len,
+                               size_t rows, size_t count, parts *sums)
 {
     parts sum[ROWS * COUNT], a, b[COUNT];
     const float *from[COUNT];
@@ -73,10 +74,10 @@ LOOP_INLINE void multiply_block(const struct ddp__skinny_product *p,
 }
 
 /* A piece of ROWS rows or one of w with all rows of x under a tap. */
-LOOP_INLINE void multiply_piece(const struct ddp__skinny_product *p,
-                                const struct ddp__skinny_tap *t, const float *w,
-                                const float *x, size_t len, size_t rows,
-                                parts *sums)
+VEC_INLINE void multiply_piece(const struct ddp__skinny_product *p,
+                               const struct ddp__skinny_tap *t, const float *w,
+                               const float *x, size_t len, size_t rows,
+                               parts *sums)
 {
     size_t i = 0;
 
@@ -92,10 +93,10 @@ LOOP_INLINE void multiply_piece(const struct ddp__skinny_product *p,
 }
 
 /* What LANES leaves of ROWS rows or one of w. */
-LOOP_INLINE void multiply_rest(const struct ddp__skinny_product *p,
-                               const struct ddp__skinny_tap *t, const float *w,
-                               const float *x, size_t whole, size_t rows,
-                               float *y)
+VEC_INLINE void multiply_rest(const struct ddp__skinny_product *p,
+                              const struct ddp__skinny_tap *t, const float *w,
+                              const float *x, size_t whole, size_t rows,
+                              float *y)
 {
     for (size_t i = 0; i < t->n; i++)
         for (size_t r = 0; r < rows; r++)
@@ -105,9 +106,9 @@ LOOP_INLINE void multiply_rest(const struct ddp__skinny_product *p,
 
 /* ROWS rows or one of w, a piece after the other, so that it comes from memory
  * once. */
-LOOP_INLINE void multiply_rows(const struct ddp__skinny_product *p,
-                               const float *w, const float *x, size_t rows,
-                               float *y)
+VEC_INLINE void multiply_rows(const struct ddp__skinny_product *p,
+                              const float *w, const float *x, size_t rows,
+                              float *y)
 {
     parts sums[ROWS * DDP__SKINNY_MOST];
     size_t whole = p->c - p->c % LANES, len;
@@ -127,8 +128,8 @@ LOOP_INLINE void multiply_rows(const struct ddp__skinny_product *p,
 }
 
 /* Outputs first .. end - 1 of all rows. */
-LOOP static void multiply(const struct ddp__skinny_product *p, const float *w,
-                          const float *x, size_t first, size_t end, float *y)
+VEC static void multiply(const struct ddp__skinny_product *p, const float *w,
+                         const float *x, size_t first, size_t end, float *y)
 {
     size_t o = first;
 
@@ -141,9 +142,9 @@ LOOP static void multiply(const struct ddp__skinny_product *p, const float *w,
 /* ---- data gradient ------------------------------------------------------ */
 
 /* dx += dy w, for ROWS rows of w and `count` rows of dx, a constant. */
-LOOP_INLINE void add_rows(const float *restrict w, const float *const *dy,
-                          size_t in, size_t len, size_t count,
-                          float *restrict dx)
+VEC_INLINE void add_rows(const float *restrict w, const float *const *dy,
+                         size_t in, size_t len, size_t count,
+                         float *restrict dx)
 {
     for (size_t i = 0; i < len; i++)
 #pragma GCC unroll 2
@@ -154,9 +155,9 @@ LOOP_INLINE void add_rows(const float *restrict w, const float *const *dy,
 }
 
 /* The sums of all rows of dx. */
-LOOP_INLINE void add_row_pairs(const struct ddp__skinny_product *p,
-                               const struct ddp__skinny_tap *t, const float *w,
-                               const float *dy, size_t len, float *sums)
+VEC_INLINE void add_row_pairs(const struct ddp__skinny_product *p,
+                              const struct ddp__skinny_tap *t, const float *w,
+                              const float *dy, size_t len, float *sums)
 {
     size_t i = 0;
 
@@ -174,9 +175,9 @@ LOOP_INLINE void add_row_pairs(const struct ddp__skinny_product *p,
 }
 
 /* The sums of each row become part of dx when they are complete. */
-LOOP static void add_columns(const struct ddp__skinny_product *p,
-                             const struct ddp__skinny_tap *t, const float *w,
-                             const float *dy, size_t len, float *dx)
+VEC static void add_columns(const struct ddp__skinny_product *p,
+                            const struct ddp__skinny_tap *t, const float *w,
+                            const float *dy, size_t len, float *dx)
 {
     float sums[DDP__SKINNY_CACHED];
     size_t o = 0;
@@ -204,8 +205,8 @@ struct panel {
 
 /* BLOCK columns of the gradients of `rows` outputs, a constant: the sum over
  * rows of x dy. */
-LOOP_INLINE void put_block(const struct panel *q, const float *x, size_t rows,
-                           float *dw)
+VEC_INLINE void put_block(const struct panel *q, const float *x, size_t rows,
+                          float *dw)
 {
     parts sum[2 * ROWS], b[2];
 
@@ -236,9 +237,9 @@ LOOP_INLINE void put_block(const struct panel *q, const float *x, size_t rows,
 }
 
 /* The panel's columns of the gradients of ROWS outputs or one. */
-LOOP_INLINE void put_rows(const struct ddp__skinny_product *p,
-                          const struct ddp__skinny_tap *t, const float *dy,
-                          size_t rows, struct panel *q, float *dw)
+VEC_INLINE void put_rows(const struct ddp__skinny_product *p,
+                         const struct ddp__skinny_tap *t, const float *dy,
+                         size_t rows, struct panel *q, float *dw)
 {
     size_t whole = q->len - q->len % BLOCK;
 
@@ -258,9 +259,9 @@ LOOP_INLINE void put_rows(const struct ddp__skinny_product *p,
     }
 }
 
-LOOP static void put_columns(const struct ddp__skinny_product *p,
-                             const struct ddp__skinny_columns *k,
-                             const float *x, const float *dy, float *dw)
+VEC static void put_columns(const struct ddp__skinny_product *p,
+                            const struct ddp__skinny_columns *k, const float *x,
+                            const float *dy, float *dw)
 {
     const struct ddp__skinny_tap *t = k->tap;
     struct panel q;

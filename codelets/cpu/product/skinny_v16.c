@@ -10,12 +10,9 @@
 #include "skinny_v16.h"
 
 #ifdef DDP__V16
-
-#define LOOP DDP__V16
-#define LOOP_INLINE DDP__V16_INLINE
+#include "cpu/vector/vec16.h"
 
 enum {
-    LANES = 16,
     COUNT = 4, /* rows of x that are multiplied at a time */
     FEW = 3
 };
@@ -23,7 +20,7 @@ enum {
 typedef float parts __attribute__((vector_size(LANES * sizeof(float))));
 
 /* In halves, quarters and so on. */
-LOOP_INLINE float add_parts(parts p)
+VEC_INLINE float add_parts(parts p)
 {
     __m512 v = (__m512)p;
     __m256 half =
@@ -35,7 +32,7 @@ LOOP_INLINE float add_parts(parts p)
     return quarter[0] + quarter[1];
 }
 
-LOOP_INLINE void put_parts(float *to, parts v, bool stream)
+VEC_INLINE void put_parts(float *to, parts v, bool stream)
 {
     if (stream)
         _mm512_stream_ps(to, (__m512)v);

@@ -18,20 +18,16 @@
 
 #include "skinny_v8.h"
 
-#ifdef DDP__SKINNY_V8
-#include <immintrin.h>
-
-#define LOOP __attribute__((target("avx2,fma")))
-#define LOOP_INLINE                                                            \
-    static inline __attribute__((always_inline, target("avx2,fma")))
+#ifdef DDP__V16
+#include "cpu/vector/vec8.h"
 
 /* 4 rows of weights times 2 of x are 8 sums of 16 registers. */
-enum { LANES = 8, COUNT = 2 };
+enum { COUNT = 2 };
 
 typedef float parts __attribute__((vector_size(LANES * sizeof(float))));
 
 /* In halves, quarters and so on. */
-LOOP_INLINE float add_parts(parts p)
+VEC_INLINE float add_parts(parts p)
 {
     __m256 v = (__m256)p;
     __m128 half =
@@ -41,7 +37,7 @@ LOOP_INLINE float add_parts(parts p)
     return half[0] + half[1];
 }
 
-LOOP_INLINE void put_parts(float *to, parts v, bool stream)
+VEC_INLINE void put_parts(float *to, parts v, bool stream)
 {
     if (stream)
         _mm256_stream_ps(to, (__m256)v);

@@ -4,10 +4,10 @@
 #ifndef DDP_SKINNY_V8_H
 #define DDP_SKINNY_V8_H
 
+#include "cpu/vector/v16.h"
 #include "skinny_product.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define DDP__SKINNY_V8 1
+#ifdef DDP__V16
 extern const struct ddp__skinny_loops ddp__skinny_v8;
 #endif
 

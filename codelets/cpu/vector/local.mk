@@ -5,7 +5,6 @@ libddp_core_la_SOURCES += \
     %D%/turn16.h \
     %D%/unit_v16.h \
     %D%/v16.h \
-    %D%/v16_names.h \
     %D%/vec16.h \
     %D%/vec8.h \
     %D%/vmath.h

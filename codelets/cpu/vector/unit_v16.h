@@ -9,6 +9,7 @@
 
 #include "cpu/cpu.h"
 #include "cpu/isa.h"
+#include "v16.h"
 
 /* Whether the processor can, of bf16 or f32. */
 static inline bool ddp__unit_v16(bool b)
@@ -16,10 +17,7 @@ static inline bool ddp__unit_v16(bool b)
     return b ? ddp__avx512_bf16_here() : ddp__avx512_here();
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-
-#define DDP__UNIT_V16
+#ifdef DDP__V16
 
 /* Kernels of f32 convert nothing to bf16: they need no avx512bf16. */
 #define DDP__UNIT_ISA                                                          \
@@ -32,8 +30,6 @@ enum {
     DDP__UNIT = 32,
     DDP__UNIT_AHEAD = 4 << 10 /* bytes; 8 Ki: up to 24 % slower */
 };
-
-typedef __m512 v16;
 
 /* How the values of a unit are in memory; all but `mask` are constants of the
  * loops. */

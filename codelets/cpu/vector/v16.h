@@ -8,6 +8,8 @@
 #include <immintrin.h>
 #include <stddef.h>
 
+typedef __m512 v16;
+
 #define DDP__V16_ISA target("avx512f,avx512bw,avx512dq,avx512vl,fma")
 #define DDP__V16 __attribute__((DDP__V16_ISA))
 #define DDP__V16_INLINE                                                        \

@@ -1,4 +1,4 @@
-/* vec16.h - vectors of 16 floats, for kernels in both lengths
+/* vec16.h - short names for vectors of 16 floats
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Headers that are compiled for both say VEC, vec and LANES; which those are
@@ -10,14 +10,23 @@
 #include <stdbool.h>
 
 #include "turn16.h"
-#include "v16_names.h"
+#include "v16.h"
 
 #define VEC DDP__V16
 #define VEC_INLINE DDP__V16_INLINE
+#define LOAD(p) _mm512_loadu_ps(p)
+#define STORE(p, v) _mm512_storeu_ps(p, v)
+#define STREAM(p, v) _mm512_stream_ps(p, v)
+#define SET(c) _mm512_set1_ps(c)
 #define ZERO _mm512_setzero_ps()
+#define ADD(a, b) _mm512_add_ps(a, b)
+#define SUB(a, b) _mm512_sub_ps(a, b)
+#define MUL(a, b) _mm512_mul_ps(a, b)
 #define MAX(a, b) _mm512_max_ps(a, b)
 #define MIN(a, b) _mm512_min_ps(a, b)
-#define STREAM(p, v) _mm512_stream_ps(p, v)
+#define FMA(a, b, c) _mm512_fmadd_ps(a, b, c)   /* a b + c */
+#define FMS(a, b, c) _mm512_fmsub_ps(a, b, c)   /* a b - c */
+#define FNMA(a, b, c) _mm512_fnmadd_ps(a, b, c) /* c - a b */
 
 enum { LANES = 16 };
 

@@ -1,4 +1,4 @@
-/* vec8.h - vectors of 8 floats, for kernels in both lengths
+/* vec8.h - short names for vectors of 8 floats
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * As vec16.h, for AVX2.  There is no bf16.

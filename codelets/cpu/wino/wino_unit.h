@@ -7,7 +7,7 @@
 #include "wino.h"
 
 #ifdef DDP__V16
-#include "cpu/vector/v16_names.h"
+#include "cpu/vector/vec16.h"
 
 /* The norm of the integers.  Squares of what is this small or large are summed
  * with a factor, lest the sum is 0 or infinite. */
