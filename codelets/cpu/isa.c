@@ -13,43 +13,31 @@
 /* ---- vectors ------------------------------------------------------------ */
 
 #if defined(__x86_64__) && defined(__GNUC__)
-
-bool ddp__avx2_here(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
-bool ddp__avx512_here(void)
-{
-    return __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-}
-
-bool ddp__avx512_bf16_here(void)
-{
-    return ddp__avx512_here() && __builtin_cpu_supports("avx512bf16");
-}
-
+#define HERE(name) __builtin_cpu_supports(name)
 #else
+#define HERE(name) false
+#endif
 
 bool ddp__avx2_here(void)
 {
-    return false;
+    return HERE("avx2") && HERE("fma");
 }
 
 bool ddp__avx512_here(void)
 {
-    return false;
+    return HERE("avx512f") && HERE("avx512bw") && HERE("avx512dq") &&
+           HERE("avx512vl") && HERE("fma");
+}
+
+bool ddp__avx512_vnni_here(void)
+{
+    return ddp__avx512_here() && HERE("avx512vnni");
 }
 
 bool ddp__avx512_bf16_here(void)
 {
-    return false;
+    return ddp__avx512_here() && HERE("avx512bf16");
 }
-
-#endif
 
 /* ---- tiles -------------------------------------------------------------- */
 

@@ -47,14 +47,6 @@
 #include "cpu/thread.h"
 #include "cpu/vector/unit_v16.h"
 
-#if defined(DDP__AMX) && defined(DDP__V16)
-
-#define AMX_ISA                                                                \
-    target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma,"                \
-           "amx-tile,amx-bf16")
-#define AMX __attribute__((AMX_ISA))
-#define AMX_INLINE static inline __attribute__((always_inline, AMX_ISA))
-
 enum {
     PANEL = DDP__AMX_PANEL,
     TILE = 16,        /* pixels of a tile */
@@ -94,6 +86,14 @@ bool ddp__amx_pixels_fits(const struct ddp__conv_shape *s)
     return can_run(s) && step_of(s->c) >= LEAST_STEP &&
            s->oh * s->ow >= LEAST_PIXELS;
 }
+
+#ifdef DDP__AMX
+
+#define AMX_ISA                                                                \
+    target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma,"                \
+           "amx-tile,amx-bf16")
+#define AMX __attribute__((AMX_ISA))
+#define AMX_INLINE static inline __attribute__((always_inline, AMX_ISA))
 
 /* Some pixels are computed in `room` and copied: whose lines are not whole, and
  * the last ones, fewer than a product has, whose inputs are copied, too. */
@@ -295,21 +295,6 @@ int ddp__amx_pixels_run(const struct ddp__conv_shape *s, const uint16_t *x,
     u.room = (uint16_t *)(void *)(scratch + sum);
     run_all(&u);
     return 0;
-}
-
-#else
-
-bool ddp__amx_pixels_fits(const struct ddp__conv_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-int ddp__amx_pixels_run(const struct ddp__conv_shape *s, const uint16_t *x,
-                        const void *packed, uint16_t *y)
-{
-    (void)s, (void)x, (void)packed, (void)y;
-    return ddp__fail(DDP_ENODEV, "this 1x1 convolution needs AMX");
 }
 
 #endif

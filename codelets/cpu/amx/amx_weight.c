@@ -79,12 +79,4 @@ void ddp__amx_weight_pack(const struct ddp__conv_shape *s, const float *w,
         bias[j] = j < o ? w[c * o + j] : 0;
 }
 
-#else
-
-void ddp__amx_weight_pack(const struct ddp__conv_shape *s, const float *w,
-                          bool turn, void *to)
-{
-    (void)s, (void)w, (void)turn, (void)to;
-}
-
 #endif

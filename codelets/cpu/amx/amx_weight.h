@@ -9,6 +9,7 @@
 #define DDP_CPU_AMX_WEIGHT_H
 
 #include "cpu/conv/shape.h"
+#include "cpu/isa.h"
 
 enum { DDP__AMX_PANEL = 16 };
 
@@ -29,7 +30,7 @@ static inline const float *ddp__amx_weight_bias(const struct ddp__conv_shape *s,
 }
 
 /* turn: w is that of the layer whose data gradient s is.  s->c is even. */
-void ddp__amx_weight_pack(const struct ddp__conv_shape *s, const float *w,
-                          bool turn, void *to);
+DDP__X86_ONLY void ddp__amx_weight_pack(const struct ddp__conv_shape *s,
+                                        const float *w, bool turn, void *to);
 
 #endif

@@ -35,6 +35,23 @@
 #include "depthwise_train.h"
 #include "depthwise_v16.h"
 
+bool ddp__depthwise_train_fits(const struct ddp__conv_shape *s,
+                               enum ddp__conv_pass pass)
+{
+    const struct ddp__conv *k = &s->conv;
+    struct ddp__conv_shape t;
+    bool plain =
+        pass == DDP__FWD
+            ? !k->bias && !s->sum && k->act == DDP_IDENTITY
+            : pass == DDP__BWD_X && (k->sw == 2 || ddp__plan_transpose(s, &t));
+
+    return plain && !s->dense && k->groups == s->c && s->o == s->c &&
+           k->kh == k->kw && (k->kw == 3 || k->kw == 5) && k->sh == k->sw &&
+           (k->sw == 1 || k->sw == 2) && k->dh == 1 && k->dw == 1 &&
+           (s->type == DDP_F32 || s->c % 2 == 0) && ddp__amx_here() &&
+           ddp__unit_v16(s->type == DDP_BF16);
+}
+
 #ifdef DDP__V16
 
 enum { CACHE = 48 << 10 /* bytes of the first level */ };
@@ -66,23 +83,6 @@ static void pack(const struct ddp__depthwise_work *u, const float *w, int c,
 }
 
 /* ---- tasks -------------------------------------------------------------- */
-
-bool ddp__depthwise_train_fits(const struct ddp__conv_shape *s,
-                               enum ddp__conv_pass pass)
-{
-    const struct ddp__conv *k = &s->conv;
-    struct ddp__conv_shape t;
-    bool plain =
-        pass == DDP__FWD
-            ? !k->bias && !s->sum && k->act == DDP_IDENTITY
-            : pass == DDP__BWD_X && (k->sw == 2 || ddp__plan_transpose(s, &t));
-
-    return plain && !s->dense && k->groups == s->c && s->o == s->c &&
-           k->kh == k->kw && (k->kw == 3 || k->kw == 5) && k->sh == k->sw &&
-           (k->sw == 1 || k->sw == 2) && k->dh == 1 && k->dw == 1 &&
-           (s->type == DDP_F32 || s->c % 2 == 0) && ddp__amx_here() &&
-           ddp__unit_v16(s->type == DDP_BF16);
-}
 
 /* A forward pass from x to y, or dx of dy (spreads). */
 static struct ddp__depthwise_work work_of(const struct ddp__conv_shape *s,
@@ -169,23 +169,6 @@ int ddp__depthwise_train_run(const struct ddp__task *t,
     if (u.streams)
         ddp__store_end();
     return 0;
-}
-
-#else
-
-bool ddp__depthwise_train_fits(const struct ddp__conv_shape *s,
-                               enum ddp__conv_pass pass)
-{
-    (void)s, (void)pass;
-    return false;
-}
-
-int ddp__depthwise_train_run(const struct ddp__task *t,
-                             const struct ddp__conv_shape *s,
-                             enum ddp__conv_pass pass)
-{
-    (void)t, (void)s, (void)pass;
-    return ddp__fail(DDP_ENODEV, "this depthwise kernel needs AVX-512");
 }
 
 #endif

@@ -5,14 +5,15 @@
 #define DDP_DEPTHWISE_TRAIN_H
 
 #include "cpu/conv/shape.h"
+#include "cpu/isa.h"
 
 /* Whether the pass, forward or data gradient, of a layer is worthwhile. */
 bool ddp__depthwise_train_fits(const struct ddp__conv_shape *s,
                                enum ddp__conv_pass pass);
 
 /* A task of such a layer. */
-int ddp__depthwise_train_run(const struct ddp__task *t,
-                             const struct ddp__conv_shape *s,
-                             enum ddp__conv_pass pass);
+DDP__X86_ONLY int ddp__depthwise_train_run(const struct ddp__task *t,
+                                           const struct ddp__conv_shape *s,
+                                           enum ddp__conv_pass pass);
 
 #endif

@@ -107,18 +107,4 @@ void ddp__act_grad_units(enum ddp_act act, const void *s, const void *dy,
     run(BACKWARD, act, s, dy, dx, len, b);
 }
 
-#else
-
-void ddp__act_units(enum ddp_act act, const void *x, const void *z, void *y,
-                    size_t len, bool b)
-{
-    (void)act, (void)x, (void)z, (void)y, (void)len, (void)b;
-}
-
-void ddp__act_grad_units(enum ddp_act act, const void *s, const void *dy,
-                         void *dx, size_t len, bool b)
-{
-    (void)act, (void)s, (void)dy, (void)dx, (void)len, (void)b;
-}
-
 #endif

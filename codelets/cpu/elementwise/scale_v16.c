@@ -19,8 +19,6 @@
 #include "cpu/vector/unit_v16.h"
 #include "scale_v16.h"
 
-#ifdef DDP__V16
-
 enum { LANES = DDP__UNIT / 2, ROWS = 64 /* summed in f32 */ };
 
 /* Where vectors of f32 or units of bf16 are in one pixel each, sums have the
@@ -66,6 +64,8 @@ void ddp__scale_set(const struct ddp__scale *p, const void *s)
     for (size_t i = 0; i < DDP__UNIT; i++)
         p->s[place(p, p->c + i)] = p->s[place(p, i)];
 }
+
+#ifdef DDP__V16
 
 /* Where the second vector of a unit has its factors: the channels of f32 may
  * begin again there. */
@@ -164,43 +164,6 @@ void ddp__scale_and_sum(const struct ddp__scale *p,
     for (size_t i = 0; i < p->c; i++)
         total[i] = p->sum[place(p, i)];
     ddp__store_end();
-}
-
-#else
-
-bool ddp__scale_fits(size_t c, bool b)
-{
-    (void)c, (void)b;
-    return false;
-}
-
-size_t ddp__scale_size(size_t c)
-{
-    (void)c;
-    return 0;
-}
-
-struct ddp__scale ddp__scale_in(void *room, size_t c, bool b)
-{
-    (void)room, (void)c, (void)b;
-    return (struct ddp__scale){NULL};
-}
-
-void ddp__scale_set(const struct ddp__scale *p, const void *s)
-{
-    (void)p, (void)s;
-}
-
-void ddp__scale_rows(const struct ddp__scale *p,
-                     const struct ddp__scale_line *l)
-{
-    (void)p, (void)l;
-}
-
-void ddp__scale_and_sum(const struct ddp__scale *p,
-                        const struct ddp__scale_line *l, double *total)
-{
-    (void)p, (void)l, (void)total;
 }
 
 #endif

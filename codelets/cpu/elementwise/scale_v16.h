@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cpu/isa.h"
+
 /* A sample's factors and sums.  Of bf16, those of even channels are apart from
  * those of odd ones, as units are in registers.  There are spare ones for units
  * that end in the next pixel. */
@@ -35,11 +37,12 @@ struct ddp__scale ddp__scale_in(void *room, size_t c, bool b);
 /* The factors, of the type of b. */
 void ddp__scale_set(const struct ddp__scale *p, const void *s);
 
-void ddp__scale_rows(const struct ddp__scale *p,
-                     const struct ddp__scale_line *l);
+DDP__X86_ONLY void ddp__scale_rows(const struct ddp__scale *p,
+                                   const struct ddp__scale_line *l);
 
 /* total = the sums of from x over rows: f32 over 64 rows, f64 over all. */
-void ddp__scale_and_sum(const struct ddp__scale *p,
-                        const struct ddp__scale_line *l, double *total);
+DDP__X86_ONLY void ddp__scale_and_sum(const struct ddp__scale *p,
+                                      const struct ddp__scale_line *l,
+                                      double *total);
 
 #endif

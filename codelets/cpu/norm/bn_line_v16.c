@@ -229,18 +229,4 @@ void ddp__bn_spread_v16(const struct ddp__bn_params *p,
     ddp__store_end();
 }
 
-#else
-
-void ddp__bn_normalise_v16(const struct ddp__bn_params *p,
-                           const struct ddp__bn_line *l, enum ddp_act act)
-{
-    (void)p, (void)l, (void)act;
-}
-
-void ddp__bn_spread_v16(const struct ddp__bn_params *p,
-                        const struct ddp__bn_line *l, enum ddp__bn_source from)
-{
-    (void)p, (void)l, (void)from;
-}
-
 #endif

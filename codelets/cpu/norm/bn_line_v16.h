@@ -5,6 +5,7 @@
 #define DDP_BN_LINE_V16_H
 
 #include "bn_bwd_loops.h"
+#include "cpu/isa.h"
 
 /* An array of len values, which is normalised from the end to the beginning:
  * what a pass before it read last may still be in a cache. */
@@ -34,11 +35,13 @@ struct ddp__bn_line {
 
 /* to = act((x - mean) a + shift + y).  Parameters have DDP__UNIT more values
  * than a period. */
-void ddp__bn_normalise_v16(const struct ddp__bn_params *p,
-                           const struct ddp__bn_line *l, enum ddp_act act);
+DDP__X86_ONLY void ddp__bn_normalise_v16(const struct ddp__bn_params *p,
+                                         const struct ddp__bn_line *l,
+                                         enum ddp_act act);
 
 /* to = dx, from dz and its sums. */
-void ddp__bn_spread_v16(const struct ddp__bn_params *p,
-                        const struct ddp__bn_line *l, enum ddp__bn_source from);
+DDP__X86_ONLY void ddp__bn_spread_v16(const struct ddp__bn_params *p,
+                                      const struct ddp__bn_line *l,
+                                      enum ddp__bn_source from);
 
 #endif

@@ -23,8 +23,6 @@
 #include "cpu/thread.h"
 #include "cpu/vector/unit_v16.h"
 
-#ifdef DDP__V16
-
 enum {
     AHEAD = 2 << 10, /* bytes */
     LANES = DDP__UNIT / 2,
@@ -80,6 +78,8 @@ void ddp__bn_silu_scale(const struct ddp__bn_silu *p)
             p->k2[i] *= p->a[i];
         }
 }
+
+#ifdef DDP__V16
 
 /* ---- values ------------------------------------------------------------- */
 
@@ -284,55 +284,6 @@ void ddp__bn_silu_sum(const struct ddp__bn_silu *p,
             if (i < DDP__UNIT)
                 sum[i] += of[place(p, i + p->period)];
         }
-}
-
-#else
-
-bool ddp__bn_silu_fits(enum ddp_act act, bool residual, bool b, size_t period)
-{
-    (void)act, (void)residual, (void)b, (void)period;
-    return false;
-}
-
-size_t ddp__bn_silu_size(size_t period)
-{
-    (void)period;
-    return 0;
-}
-
-struct ddp__bn_silu ddp__bn_silu_in(void *room, size_t period)
-{
-    (void)room, (void)period;
-    return (struct ddp__bn_silu){NULL};
-}
-
-void ddp__bn_silu_set(const struct ddp__bn_silu *p, float *to,
-                      const float *from)
-{
-    (void)p, (void)to, (void)from;
-}
-
-void ddp__bn_silu_scale(const struct ddp__bn_silu *p)
-{
-    (void)p;
-}
-
-void ddp__bn_silu_normalise(const struct ddp__bn_silu *p,
-                            const struct ddp__bn_line *l)
-{
-    (void)p, (void)l;
-}
-
-void ddp__bn_silu_spread(const struct ddp__bn_silu *p,
-                         const struct ddp__bn_line *l)
-{
-    (void)p, (void)l;
-}
-
-void ddp__bn_silu_sum(const struct ddp__bn_silu *p,
-                      const struct ddp__bn_line *l, double *sum)
-{
-    (void)p, (void)l, (void)sum;
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "bn.h"
 #include "bn_bwd_loops.h"
 #include "bn_line_v16.h"
+#include "cpu/isa.h"
 
 /* Parameters over a period, those of even values apart from those of odd ones,
  * as units of bf16 are in registers: k1 and k2 are of dx = a dz - k1 - (x -
@@ -33,15 +34,15 @@ void ddp__bn_silu_set(const struct ddp__bn_silu *p, float *to,
 void ddp__bn_silu_scale(const struct ddp__bn_silu *p);
 
 /* to = silu((x - mean) a + shift) */
-void ddp__bn_silu_normalise(const struct ddp__bn_silu *p,
-                            const struct ddp__bn_line *l);
+DDP__X86_ONLY void ddp__bn_silu_normalise(const struct ddp__bn_silu *p,
+                                          const struct ddp__bn_line *l);
 
 /* sum = the sums of dz, and after a period those of dz (x - mean). */
-void ddp__bn_silu_sum(const struct ddp__bn_silu *p,
-                      const struct ddp__bn_line *l, double *sum);
+DDP__X86_ONLY void ddp__bn_silu_sum(const struct ddp__bn_silu *p,
+                                    const struct ddp__bn_line *l, double *sum);
 
 /* to = dx */
-void ddp__bn_silu_spread(const struct ddp__bn_silu *p,
-                         const struct ddp__bn_line *l);
+DDP__X86_ONLY void ddp__bn_silu_spread(const struct ddp__bn_silu *p,
+                                       const struct ddp__bn_line *l);
 
 #endif

@@ -226,13 +226,4 @@ void ddp__bn_sum_v16(const struct ddp__bn_params *p,
     }
 }
 
-#else
-
-void ddp__bn_sum_v16(const struct ddp__bn_params *p,
-                     const struct ddp__bn_part *k, double *sum,
-                     enum ddp__bn_source from, bool b, bool stream)
-{
-    (void)p, (void)k, (void)sum, (void)from, (void)b, (void)stream;
-}
-
 #endif

@@ -240,10 +240,5 @@ DDP__UNIT_TARGET void ddp__blocks_pack(const struct ddp__blocks *p,
     else
         pack_piece(p, s, false);
 }
-#else
-void ddp__blocks_pack(const struct ddp__blocks *p, const float *from,
-                      size_t taps, size_t tap, void *to, size_t at, int part)
-{
-    (void)p, (void)from, (void)taps, (void)tap, (void)to, (void)at, (void)part;
-}
+
 #endif

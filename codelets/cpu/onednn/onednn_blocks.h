@@ -4,6 +4,7 @@
 #ifndef DDP_ONEDNN_BLOCKS_H
 #define DDP_ONEDNN_BLOCKS_H
 
+#include "cpu/isa.h"
 #include "onednn_md.h"
 
 /* Blocks of `block` outputs, of each all taps, of each `words` of inputs, in
@@ -26,7 +27,8 @@ int ddp__blocks_parts(const struct ddp__blocks *p);
 
 /* Tap `tap` of plain filters of `taps` into tap `at` of a part of the packed
  * ones. */
-void ddp__blocks_pack(const struct ddp__blocks *p, const float *from,
-                      size_t taps, size_t tap, void *to, size_t at, int part);
+DDP__X86_ONLY void ddp__blocks_pack(const struct ddp__blocks *p,
+                                    const float *from, size_t taps, size_t tap,
+                                    void *to, size_t at, int part);
 
 #endif

@@ -198,12 +198,4 @@ int ddp__pool_gather_v16(const struct ddp__gather *s, int n, void *dx)
     return 0;
 }
 
-#else
-
-int ddp__pool_gather_v16(const struct ddp__gather *s, int n, void *dx)
-{
-    (void)s, (void)n, (void)dx;
-    return DDP_ENODEV;
-}
-
 #endif

@@ -4,9 +4,11 @@
 #ifndef DDP_POOL_BWD_V16_H
 #define DDP_POOL_BWD_V16_H
 
+#include "cpu/isa.h"
 #include "pool.h"
 
 /* dx of n images, index not wide. */
-int ddp__pool_gather_v16(const struct ddp__gather *s, int n, void *dx);
+DDP__X86_ONLY int ddp__pool_gather_v16(const struct ddp__gather *s, int n,
+                                       void *dx);
 
 #endif

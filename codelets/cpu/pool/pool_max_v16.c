@@ -184,13 +184,4 @@ int ddp__max_pool_v16(const struct ddp__pooling *g, int n, const void *x,
     return 0;
 }
 
-#else
-
-int ddp__max_pool_v16(const struct ddp__pooling *g, int n, const void *x,
-                      void *y, uint8_t *index)
-{
-    (void)g, (void)n, (void)x, (void)y, (void)index;
-    return DDP_ENODEV;
-}
-
 #endif

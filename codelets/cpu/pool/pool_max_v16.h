@@ -4,10 +4,11 @@
 #ifndef DDP_POOL_MAX_V16_H
 #define DDP_POOL_MAX_V16_H
 
+#include "cpu/isa.h"
 #include "pool.h"
 
 /* Outputs of n images x, positions as bytes. */
-int ddp__max_pool_v16(const struct ddp__pooling *g, int n, const void *x,
-                      void *y, uint8_t *index);
+DDP__X86_ONLY int ddp__max_pool_v16(const struct ddp__pooling *g, int n,
+                                    const void *x, void *y, uint8_t *index);
 
 #endif

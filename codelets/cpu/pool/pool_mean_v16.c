@@ -220,13 +220,4 @@ int ddp__mean_pool_v16(const struct ddp__pooling *g, const struct ddp__pool *p,
     return 0;
 }
 
-#else
-
-int ddp__mean_pool_v16(const struct ddp__pooling *g, const struct ddp__pool *p,
-                       int n, const void *x, void *y)
-{
-    (void)g, (void)p, (void)n, (void)x, (void)y;
-    return DDP_ENODEV;
-}
-
 #endif

@@ -33,18 +33,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "cpu/cpu.h"
 #include "cpu/isa.h"
 #include "cpu/thread.h"
-#include "cpu/vector/v16.h"
 #include "dense.h"
 #include "dense_panel.h"
 #include "dense_wgrad.h"
 #include "gemm.h"
 #include "skinny_lanes.h"
-
-#ifdef DDP__V16
 
 enum {
     PANEL = DDP__GEMM_PANEL,
@@ -260,26 +256,3 @@ bool ddp__dense_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
     return pass == DDP__BWD_X || s->conv.act == DDP_IDENTITY ||
            s->conv.act == DDP_RELU || s->conv.act == DDP_RELU6;
 }
-
-#else
-
-bool ddp__dense_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
-{
-    (void)s, (void)pass;
-    return false;
-}
-
-int ddp__dense_fwd(const struct ddp__conv_shape *s, const float *x,
-                   const float *w, float *y)
-{
-    (void)s, (void)x, (void)w, (void)y;
-    return ddp__fail(DDP_ENODEV, "this dense layer needs AVX-512");
-}
-
-int ddp__dense_bwd_x(const struct ddp__conv_shape *s, const float *dy,
-                     const float *w, float *dx)
-{
-    return ddp__dense_fwd(s, dy, w, dx);
-}
-
-#endif

@@ -15,16 +15,12 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "cpu/cpu.h"
 #include "cpu/store.h"
 #include "cpu/thread.h"
-#include "cpu/vector/v16.h"
 #include "dense_panel.h"
 #include "dense_wgrad.h"
 #include "gemm.h"
-
-#ifdef DDP__V16
 
 enum {
     VECTOR = DDP__GEMM_VECTOR,
@@ -101,20 +97,3 @@ int ddp__dense_wgrad_run(const struct ddp__conv_shape *s, const void *x,
         ddp__store_end();
     return 0;
 }
-
-#else
-
-bool ddp__dense_wgrad_fits(const struct ddp__conv_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-int ddp__dense_wgrad_run(const struct ddp__conv_shape *s, const void *x,
-                         const void *dy, bool accumulate, float *dw)
-{
-    (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
-    return ddp__fail(DDP_ENODEV, "this weight gradient needs AVX-512");
-}
-
-#endif

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cpu/isa.h"
+
 enum {
     DDP__GEMM_VECTOR = 16, /* columns are multiples of it */
     DDP__GEMM_PANEL = 32,
@@ -54,23 +56,27 @@ struct ddp__gemm_finish {
 
 /* p[m][n] = sum over k of a[m][k] b[k][n]; n a multiple of 16, b in panels of
  * 32 columns and, at the end, of 16. */
-void ddp__gemm(const struct ddp__gemm_product *g, float *p, size_t ldp);
+DDP__X86_ONLY void ddp__gemm(const struct ddp__gemm_product *g, float *p,
+                             size_t ldp);
 
 /* The same, of floats, for one panel; rows are divided into as few blocks as
  * there can be, ddp__gemm_blocks(), two of them evenly, and while block i is
  * multiplied k lines from next[i] on are fetched into the second-level cache.
  */
-size_t ddp__gemm_blocks(size_t rows);
-void ddp__gemm_ahead(const struct ddp__gemm_product *g,
-                     const float *const *next, float *p, size_t ldp);
+DDP__X86_ONLY size_t ddp__gemm_blocks(size_t rows);
+DDP__X86_ONLY void ddp__gemm_ahead(const struct ddp__gemm_product *g,
+                                   const float *const *next, float *p,
+                                   size_t ldp);
 
 /* The same, of floats; columns up to a multiple of 16 are stored. */
-void ddp__gemm_stream(const struct ddp__gemm_product *g,
-                      const struct ddp__gemm_stream *m, float *p, size_t ldp);
+DDP__X86_ONLY void ddp__gemm_stream(const struct ddp__gemm_product *g,
+                                    const struct ddp__gemm_stream *m, float *p,
+                                    size_t ldp);
 
 /* As ddp__gemm(), of floats, with what follows. */
-void ddp__gemm_finish(const struct ddp__gemm_product *g,
-                      const struct ddp__gemm_finish *f, float *p, size_t ldp);
+DDP__X86_ONLY void ddp__gemm_finish(const struct ddp__gemm_product *g,
+                                    const struct ddp__gemm_finish *f, float *p,
+                                    size_t ldp);
 
 /* Products with vectors of one length. */
 struct ddp__gemm_products {

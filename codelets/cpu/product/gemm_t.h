@@ -4,13 +4,14 @@
 #ifndef DDP_CPU_GEMM_T_H
 #define DDP_CPU_GEMM_T_H
 
+#include "cpu/isa.h"
 #include "gemm.h"
 
 /* p[m][n] (+)= sum over k of a[k][m] b[k][n]; m a multiple of 8, n of 16. */
-void ddp__gemm_t(const struct ddp__gemm_product *g, bool add, float *p,
-                 size_t ldp);
+DDP__X86_ONLY void ddp__gemm_t(const struct ddp__gemm_product *g, bool add,
+                               float *p, size_t ldp);
 
 /* Both products with AVX-512. */
-extern const struct ddp__gemm_products ddp__wino_products_v16;
+DDP__X86_ONLY extern const struct ddp__gemm_products ddp__wino_products_v16;
 
 #endif

@@ -7,6 +7,6 @@
 #include "gemm.h"
 
 /* As ddp__gemm() and ddp__gemm_t(), of floats. */
-extern const struct ddp__gemm_products ddp__wino_products_v8;
+DDP__X86_ONLY extern const struct ddp__gemm_products ddp__wino_products_v8;
 
 #endif

@@ -104,15 +104,5 @@ void ddp__pixels_pack(const struct ddp__conv_shape *s, const float *w,
     for (size_t k = 0; part == 0 && s->conv.bias && !by && k < all; k++)
         to[all * f.c + k] = k < f.o ? w[f.c * f.o + k] : 0;
 }
-#else
-void ddp__pixels_pack(const struct ddp__conv_shape *s, const float *w,
-                      const float *by, bool turn, int part, float *to)
-{
-    (void)s; /* no layer fits */
-    (void)w;
-    (void)by;
-    (void)turn;
-    (void)part;
-    (void)to;
-}
+
 #endif

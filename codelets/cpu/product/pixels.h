@@ -8,6 +8,7 @@
 #define DDP_CPU_PIXELS_H
 
 #include "cpu/conv/shape.h"
+#include "cpu/isa.h"
 
 /* Whether it is one, of f32, and this processor has the instructions. */
 bool ddp__pixels_fit(const struct ddp__conv_shape *s);
@@ -20,7 +21,8 @@ size_t ddp__pixels_columns(const struct ddp__conv_shape *s);
  * which has no factors. */
 size_t ddp__pixels_packed_size(const struct ddp__conv_shape *s);
 int ddp__pixels_parts(const struct ddp__conv_shape *s);
-void ddp__pixels_pack(const struct ddp__conv_shape *s, const float *w,
-                      const float *by, bool turn, int part, float *to);
+DDP__X86_ONLY void ddp__pixels_pack(const struct ddp__conv_shape *s,
+                                    const float *w, const float *by, bool turn,
+                                    int part, float *to);
 
 #endif

@@ -33,7 +33,6 @@
 
 #include <math.h>
 
-#include "base/error.h"
 #include "cpu/cpu.h"
 #include "cpu/isa.h"
 #include "cpu/store.h"
@@ -43,8 +42,6 @@
 #include "taps.h"
 #include "taps_pairs.h"
 #include "taps_tile.h"
-
-#if defined(__x86_64__) && defined(__GNUC__)
 
 enum { ROWS = DDP__TAPS_ROWS, COLS = DDP__TAPS_COLS };
 
@@ -229,21 +226,3 @@ int ddp__taps_run(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
     ddp__taps_list(s, pass, &r.pairs);
     return run_all(&r);
 }
-
-#else
-
-bool ddp__taps_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
-{
-    (void)s, (void)pass;
-    return false;
-}
-
-int ddp__taps_run(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
-                  const float *in, const float *w, const float *bias,
-                  float *out)
-{
-    (void)s, (void)pass, (void)in, (void)w, (void)bias, (void)out;
-    return ddp__fail(DDP_ENODEV, "this convolution needs AVX-512");
-}
-
-#endif

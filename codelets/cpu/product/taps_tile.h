@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cpu/isa.h"
+
 enum { DDP__TAPS_ROWS = 14, DDP__TAPS_COLS = 32, DDP__TAPS_PIECES = 16 };
 
 /* Panels whose product is a part of a sum. */
@@ -29,16 +31,16 @@ struct ddp__taps_tile {
 };
 
 /* Needs AVX-512, as all here. */
-void ddp__taps_tile(const struct ddp__taps_tile *t);
+DDP__X86_ONLY void ddp__taps_tile(const struct ddp__taps_tile *t);
 
 /* A panel of `lines` lines, whose first `cols` values, DDP__TAPS_COLS at most,
  * begin at from, from + step, ... */
-void ddp__taps_copy(const float *from, size_t step, size_t lines, size_t cols,
-                    size_t width, float *to);
+DDP__X86_ONLY void ddp__taps_copy(const float *from, size_t step, size_t lines,
+                                  size_t cols, size_t width, float *to);
 
 /* A panel of `lines` lines, a multiple of 16, of which value i of all lines is
  * the row from + i * step. */
-void ddp__taps_turn(const float *from, size_t step, size_t lines, size_t cols,
-                    size_t width, float *to);
+DDP__X86_ONLY void ddp__taps_turn(const float *from, size_t step, size_t lines,
+                                  size_t cols, size_t width, float *to);
 
 #endif

@@ -8,15 +8,12 @@
 
 #include <math.h>
 
-#include "base/error.h"
 #include "cpu/cpu.h"
 #include "cpu/store.h"
 #include "cpu/thread.h"
 #include "taps_pairs.h"
 #include "taps_tile.h"
 #include "taps_wgrad.h"
-
-#if defined(__x86_64__) && defined(__GNUC__)
 
 enum { ROWS = DDP__TAPS_ROWS, COLS = DDP__TAPS_COLS };
 
@@ -108,14 +105,3 @@ int ddp__taps_wgrad(const struct ddp__conv_shape *s, const void *x,
     ddp__taps_list(s, DDP__BWD_W, &r.pairs);
     return run_all(&r, x, dy);
 }
-
-#else
-
-int ddp__taps_wgrad(const struct ddp__conv_shape *s, const void *x,
-                    const void *dy, bool accumulate, float *dw)
-{
-    (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
-    return ddp__fail(DDP_ENODEV, "this weight gradient needs AVX-512");
-}
-
-#endif

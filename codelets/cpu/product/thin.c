@@ -30,18 +30,14 @@
  */
 #include "config.h"
 
-#include "base/error.h"
 #include "cpu/cpu.h"
 #include "cpu/isa.h"
 #include "cpu/store.h"
 #include "cpu/thread.h"
-#include "cpu/vector/v16.h"
 #include "gemm.h"
 #include "patch.h"
 #include "pixels.h"
 #include "thin.h"
-
-#ifdef DDP__V16
 
 enum {
     VECTOR = DDP__GEMM_VECTOR,
@@ -131,20 +127,3 @@ int ddp__thin_run(const struct ddp__conv_shape *s, const float *x,
         ddp__store_end();
     return 0;
 }
-
-#else
-
-bool ddp__thin_fits(const struct ddp__conv_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-int ddp__thin_run(const struct ddp__conv_shape *s, const float *x,
-                  const float *packed, float *y)
-{
-    (void)s, (void)x, (void)packed, (void)y;
-    return ddp__fail(DDP_ENODEV, "this 1x1 convolution needs AVX-512");
-}
-
-#endif

@@ -11,6 +11,8 @@
 #include "cpu/isa.h"
 #include "v16.h"
 
+enum { DDP__UNIT = 32 };
+
 /* Whether the processor can, of bf16 or f32. */
 static inline bool ddp__unit_v16(bool b)
 {
@@ -26,10 +28,7 @@ static inline bool ddp__unit_v16(bool b)
 #define DDP__UNIT_INLINE                                                       \
     static inline __attribute__((always_inline, DDP__UNIT_ISA))
 
-enum {
-    DDP__UNIT = 32,
-    DDP__UNIT_AHEAD = 4 << 10 /* bytes; 8 Ki: up to 24 % slower */
-};
+enum { DDP__UNIT_AHEAD = 4 << 10 /* bytes; 8 Ki: up to 24 % slower */ };
 
 /* How the values of a unit are in memory; all but `mask` are constants of the
  * loops. */

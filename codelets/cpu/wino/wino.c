@@ -16,7 +16,6 @@
  */
 #include "config.h"
 
-#include "base/error.h"
 #include "cpu/cpu.h"
 #include "cpu/thread.h"
 #include "wino.h"
@@ -25,8 +24,6 @@
 #include "wino_round.h"
 #include "wino_tile.h"
 #include "wino_weight.h"
-
-#ifdef DDP__V16
 
 enum {
     SKEW = DDP__GEMM_SKEW,
@@ -239,40 +236,3 @@ int ddp__wino_bwd_w(const struct ddp__conv_shape *s, const void *x,
     ddp__wino_gradient(m.kind, g.u, m.o, m.c, m.c, accumulate, dw);
     return 0;
 }
-
-#else
-
-size_t ddp__wino_packed_size(const struct ddp__conv_shape *s)
-{
-    (void)s;
-    return 0;
-}
-
-int ddp__wino_parts(const struct ddp__conv_shape *s)
-{
-    (void)s;
-    return 0;
-}
-
-int ddp__wino_pack(const struct ddp__conv_shape *s, const float *w,
-                   const float *by, bool turn, int part, void *packed)
-{
-    (void)s, (void)w, (void)by, (void)turn, (void)part, (void)packed;
-    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX2");
-}
-
-int ddp__wino_run(const struct ddp__conv_shape *s, const void *x,
-                  const float *packed, const float *bias, void *y)
-{
-    (void)s, (void)x, (void)packed, (void)bias, (void)y;
-    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX2");
-}
-
-int ddp__wino_bwd_w(const struct ddp__conv_shape *s, const void *x,
-                    const void *dy, bool accumulate, float *dw)
-{
-    (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
-    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX2");
-}
-
-#endif

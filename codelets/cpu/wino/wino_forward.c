@@ -38,8 +38,6 @@
 #include "wino_round.h"
 #include "wino_tile.h"
 
-#ifdef DDP__V16
-
 enum {
     VECTOR = DDP__WINO_VECTOR,
     PANEL = DDP__GEMM_PANEL,
@@ -191,5 +189,3 @@ int ddp__wino_forward(const struct ddp__wino_forward *f)
              ddp__streams(len, false);
     return ddp__team_each((int)((r.all + r.most - 1) / r.most), run_group, &r);
 }
-
-#endif

@@ -22,8 +22,6 @@ bool ddp__wino_off(void)
     return text && strcmp(text, "0") == 0;
 }
 
-#ifdef DDP__V16
-
 enum { LEAST = 32 }; /* channels, or the transforms take too long */
 
 /* The one of `count` that a layer has, or NULL. */
@@ -114,15 +112,5 @@ bool ddp__wino_fits(const struct ddp__conv_shape *s)
            s->c % DDP__WINO_VECTOR == 0 && s->o % DDP__WINO_VECTOR == 0 &&
            ddp__wino_has(k->act) && k->top < k->kh && k->left < k->kw &&
            k->bottom < k->kh && k->right < k->kw && !ddp__wino_off() &&
-           (s->type == DDP_F32 || __builtin_cpu_supports("avx512vnni"));
+           (s->type == DDP_F32 || ddp__avx512_vnni_here());
 }
-
-#else
-
-bool ddp__wino_fits(const struct ddp__conv_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-#endif

@@ -4,14 +4,9 @@
 #include "config.h"
 
 #include "cpu/isa.h"
-#include "wino.h"
 #include "wino_lanes.h"
 
 int ddp__wino_lanes(void)
 {
-#ifdef DDP__V16
     return ddp__avx512_here() ? 16 : ddp__avx2_here() ? 8 : 0;
-#else
-    return 0;
-#endif
 }

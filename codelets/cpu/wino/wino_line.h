@@ -7,6 +7,6 @@
 #include "wino_kind.h"
 
 /* 7 and 3 taps in f32, across and down. */
-extern const struct ddp__wino_kind ddp__wino_line[4];
+DDP__X86_ONLY extern const struct ddp__wino_kind ddp__wino_line[4];
 
 #endif

@@ -10,14 +10,18 @@
 
 #include <stddef.h>
 
+#include "cpu/isa.h"
+
 /* Each of the rows of len values; q[rows][ldq], in pairs of integers.  q may
  * be v. */
-void ddp__wino_round_rows(size_t rows, size_t len, const float *v, size_t ldv,
-                          void *q, size_t ldq, float *unit);
+DDP__X86_ONLY void ddp__wino_round_rows(size_t rows, size_t len, const float *v,
+                                        size_t ldv, void *q, size_t ldq,
+                                        float *unit);
 
 /* Each of the len columns; two rows make pairs, q[(rows + 1) / 2][ldq].  q may
  * be v. */
-void ddp__wino_round_columns(size_t rows, size_t len, const float *v,
-                             size_t ldv, void *q, size_t ldq, float *unit);
+DDP__X86_ONLY void ddp__wino_round_columns(size_t rows, size_t len,
+                                           const float *v, size_t ldv, void *q,
+                                           size_t ldq, float *unit);
 
 #endif

@@ -7,6 +7,6 @@
 #include "wino_kind.h"
 
 /* 3x3 in f32 and bf16, with AVX-512. */
-extern const struct ddp__wino_kind ddp__wino_square[2];
+DDP__X86_ONLY extern const struct ddp__wino_kind ddp__wino_square[2];
 
 #endif
