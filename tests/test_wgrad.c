@@ -27,8 +27,9 @@ int main(void)
 #ifdef DDP__AMX
 static const struct ddp__gradient *const amx = &ddp__amx;
 static const struct ddp__gradient *const amx_taps = &ddp__amx_taps;
+static const struct ddp__gradient *const amx_wgrad = &ddp__amx_wgrad;
 #else
-static const struct ddp__gradient *const amx, *const amx_taps;
+static const struct ddp__gradient *const amx, *const amx_taps, *const amx_wgrad;
 #endif
 
 /* A layer of k x k taps. */
@@ -89,6 +90,16 @@ static const struct row amx_taps_rows[] = {
     {17, 3, 3, 32, 32, 3, 1, 1, 1}, {63, 4, 3, 32, 96, 3, 2, 1, 1},
     {40, 4, 4, 32, 32, 2, 1, 0, 1}, /* no padding */
     {32, 3, 4, 32, 32, 3, 1, 2, 2}, /* dilation */
+};
+
+static const struct row amx_wgrad_rows[] = {
+    {2, 61, 43, 16, 96, 1, 1, 0, 1},   /* several blocks, a step not full */
+    {1, 40, 33, 32, 16, 1, 1, 0, 1},   /* dy has fewer channels */
+    {1, 7, 9, 24, 40, 1, 1, 0, 1},     /* one step and a half panel more */
+    {2, 9, 7, 144, 8, 1, 1, 0, 1},     /* half a panel */
+    {1, 33, 31, 56, 240, 1, 1, 0, 1},  /* a group of three quarters */
+    {2, 14, 14, 672, 112, 1, 1, 0, 1}, /* few steps in a block */
+    {1, 7, 7, 104, 104, 1, 1, 0, 1},
 };
 
 static const double MOST = 1e-6;
@@ -240,16 +251,18 @@ static void test_layer(const struct row *r, bool b)
     layer_free(&l);
 }
 
-/* In bf16, more channels are not few. */
+/* In bf16, 1x1 layers are those of amx_wgrad.c. */
 static void test_thin(const struct row *r, bool b)
 {
     struct layer l;
-    bool is_few = r->k == 3 || (r->c < r->o ? r->c : r->o) <= 24;
+    bool takes = !b || r->k == 3;
 
     layer_new(&l, r, 1, b);
-    ok(ddp__wgrad_thin.fits(&l.s) == (ddp__amx_here() && (!b || is_few)),
-       "a processor with AMX takes %d to %d channels as thin", r->c, r->o);
-    test_gradient(ddp__wgrad_thin.run, &l, b ? "thin, bf16" : "thin", MOST);
+    ok(ddp__wgrad_thin.fits(&l.s) == (ddp__amx_here() && takes),
+       "a processor with AMX takes %d to %d channels as thin: %d", r->c, r->o,
+       takes);
+    if (takes)
+        test_gradient(ddp__wgrad_thin.run, &l, b ? "thin, bf16" : "thin", MOST);
     layer_free(&l);
 }
 
@@ -292,6 +305,19 @@ static void test_amx_taps(const struct row *r)
     layer_free(&l);
 }
 
+static void test_amx_wgrad(const struct row *r)
+{
+    struct layer l;
+    double pixels;
+
+    layer_new(&l, r, 1, true);
+    pixels = (double)l.s.n * l.s.oh * l.s.ow;
+    ok(amx_wgrad->fits(&l.s), "AMX takes any channels: %d to %d", r->c, r->o);
+    test_gradient(amx_wgrad->run, &l, "any channels on AMX",
+                  0x1p-23 * sqrt(pixels / 3));
+    layer_free(&l);
+}
+
 int main(void)
 {
     if (!__builtin_cpu_supports("avx512f") ||
@@ -320,6 +346,10 @@ int main(void)
          i++)
         if (ddp__amx_here())
             test_amx_taps(&amx_taps_rows[i]);
+    for (size_t i = 0; i < sizeof(amx_wgrad_rows) / sizeof(amx_wgrad_rows[0]);
+         i++)
+        if (ddp__amx_here())
+            test_amx_wgrad(&amx_wgrad_rows[i]);
     return done_testing();
 }
 #endif

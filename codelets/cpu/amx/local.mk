@@ -12,5 +12,6 @@ libddp_core_la_SOURCES += \
     %D%/amx_taps.c \
     %D%/amx_tile.h \
     %D%/amx_weight.c \
-    %D%/amx_weight.h
+    %D%/amx_weight.h \
+    %D%/amx_wgrad.c
 endif

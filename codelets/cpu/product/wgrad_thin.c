@@ -12,20 +12,19 @@
  * One of two busy cores of an Intel Xeon (AVX-512, AMX), 16 images,
  * milliseconds of processor time under load, by oneDNN 2.6 and in this way:
  *
- *     1x1, 112x112, 16 to 96              11.4 6.0, bf16 9.2 5.5
- *     1x1, 112x112, 32 to 16               4.4 2.0, bf16 3.2 1.9
- *     1x1, 56x56, 96 to 24                 4.0 1.6, bf16 2.6 1.7
- *     1x1, 56x56, 24 to 144                5.1 2.7, bf16 3.2 2.6
- *     1x1, 56x56, 144 to 24                5.6 2.7, bf16 4.4 2.7
+ *     1x1, 112x112, 16 to 96              11.4 6.0
+ *     1x1, 112x112, 32 to 16               4.4 2.0
+ *     1x1, 56x56, 96 to 24                 4.0 1.6
+ *     1x1, 56x56, 24 to 144                5.1 2.7
+ *     1x1, 56x56, 144 to 24                5.6 2.7
  *     1x1, 28x28, 32 to 192                1.8 1.1
  *     1x1, 28x28, 192 to 32                1.9 1.1
  *     1x1, 28x28, 240 to 40                3.2 1.7
  *     3x3 of stride 2, 224x224, 3 to 32    6.4 3.3, bf16 6.4 3.0
  *     3x3, four of 224x224, 3 to 64       18.8 6.5, bf16 13.9 5.8
  *
- * A block of bf16 is converted in the first-level cache.  Of 16 to 96 channels
- * and the two 3x3 layers, AMX (amx.c) takes 7.9, 4.8 and 6.7; with more than 24
- * channels it, or oneDNN, is faster.
+ * A row of bf16 is converted in the first-level cache.  AMX (amx.c) takes 4.8
+ * and 6.7 for the two 3x3 layers; 1x1 layers in bf16 are those of amx_wgrad.c.
  *
  * Against sums in f64, errors are up to 2.5e-7 of the norm, with bf16
  * 1.2e-7 (tests/test_wgrad.c).  Only that processor has been measured: others
@@ -45,7 +44,6 @@
  * first-level cache, and blocks of a group. */
 enum {
     MOST_FEW = 56,
-    MOST_FEW_BF16 = 24,
     TILE = 8,
     PIECE = 9, /* values of three pixels of three channels */
     BLOCK_BYTES = 32 << 10,
@@ -63,7 +61,7 @@ struct run {
     size_t few, many, ld, len;
     float *part, *total; /* of a group of blocks, of all */
     float *line[3];      /* rows of x with padding */
-    float *block[2];     /* bf16: x and dy of a block in f32 */
+    float *block;        /* bf16: a row of dy in f32 */
     size_t blocks;       /* of the group */
 };
 
@@ -98,14 +96,13 @@ DDP__CLONES static void widen(const void *restrict from, size_t len,
         to[i] = ddp__load(from, i, true);
 }
 
-/* Values as f32: where they are, or in `to`. */
-static const float *values(const struct run *r, const void *from, size_t len,
-                           float *to)
+/* Values as f32: where they are, or in a block. */
+static const float *values(const struct run *r, const void *from, size_t len)
 {
     if (!r->b)
         return from;
-    widen(from, len, to);
-    return to;
+    widen(from, len, r->block);
+    return r->block;
 }
 
 /* What follows `pixels` pixels of c channels, in `steps` steps for each. */
@@ -127,10 +124,8 @@ static bool is_first(const struct ddp__conv_shape *s)
 /* `pixels` pixels from the first on, while the next are fetched. */
 static void add_pixels(struct run *r, size_t first, size_t pixels)
 {
-    const void *x = ddp__at(r->few_x ? r->x : r->dy, first * r->few, r->b);
-    const void *y = ddp__at(r->few_x ? r->dy : r->x, first * r->many, r->b);
-    const float *few = values(r, x, pixels * r->few, r->block[0]);
-    const float *many = values(r, y, pixels * r->many, r->block[1]);
+    const float *few = r->few_x ? r->x : r->dy, *x = few + first * r->few;
+    const float *many = r->few_x ? r->dy : r->x, *y = many + first * r->many;
     size_t steps = r->few / TILE * ddp__divide_up(r->many, DDP__THIN_COLS);
     struct ddp__thin_tile t = {.pixels = pixels,
                                .thin_pitch = r->few,
@@ -144,8 +139,8 @@ static void add_pixels(struct run *r, size_t first, size_t pixels)
         for (size_t i = 0; i < r->few; i += TILE) {
             size_t left = r->many - j;
 
-            t.thin = few + i;
-            t.wide = many + j;
+            t.thin = x + i;
+            t.wide = y + j;
             t.cols = left < DDP__THIN_COLS ? left : DDP__THIN_COLS;
             t.sum = r->part + i * r->ld + j;
             ddp__thin_tile(&t);
@@ -158,7 +153,7 @@ static size_t block_of(const struct run *r)
 {
     size_t fit = BLOCK_BYTES / sizeof(float) / (r->few + r->many);
 
-    return is_first(r->s) ? (size_t)r->s->ow : fit > TILE ? fit : TILE;
+    return fit > TILE ? fit : TILE;
 }
 
 static void add_all_pixels(struct run *r)
@@ -199,7 +194,7 @@ static void add_row(struct run *r, const void *image, int y, const void *dy)
 {
     const struct ddp__conv_shape *s = r->s;
     size_t pixels = (size_t)s->ow, pieces = ddp__divide_up(r->many, 32) * 3;
-    const float *many = values(r, dy, pixels * r->many, r->block[1]);
+    const float *many = values(r, dy, pixels * r->many);
     struct ddp__thin_tile t = {
         .pixels = pixels,
         .thin_pitch = 3 * (size_t)s->conv.sw,
@@ -241,7 +236,7 @@ static bool is_thin(const struct ddp__conv_shape *s)
 
     return k->kh == 1 && k->kw == 1 && k->sh == 1 && k->sw == 1 &&
            s->h == s->oh && s->w == s->ow && few % TILE == 0 &&
-           few <= (s->type == DDP_BF16 ? MOST_FEW_BF16 : MOST_FEW);
+           s->type == DDP_F32 && few <= MOST_FEW;
 }
 
 static bool fits(const struct ddp__conv_shape *s)
@@ -255,22 +250,20 @@ static bool fits(const struct ddp__conv_shape *s)
 static int run_new(struct run *r)
 {
     size_t line = is_first(r->s) ? ddp__align(line_len(r->s)) : 0;
-    size_t few = r->b ? ddp__align(block_of(r) * r->few) : 0;
-    size_t many = r->b ? block_of(r) * r->many : 0;
+    size_t block = r->b ? (size_t)r->s->ow * r->many : 0;
     float *room;
 
     r->ld = ddp__divide_up(r->many, 16) * 16;
     r->len = r->few * r->ld;
-    if (!(room = ddp__scratch((2 * r->len + 3 * line + few + many) *
-                              sizeof(*room))))
+    room = ddp__scratch((2 * r->len + 3 * line + block) * sizeof(*room));
+    if (!room)
         return DDP_ENOMEM;
     memset(room, 0, 2 * r->len * sizeof(*room));
     r->part = room;
     r->total = room + r->len;
     for (size_t i = 0; i < 3; i++)
         r->line[i] = r->total + r->len + i * line;
-    r->block[0] = r->line[2] + line;
-    r->block[1] = r->block[0] + few;
+    r->block = r->line[2] + line;
     return 0;
 }
 
