@@ -4,34 +4,8 @@
 #ifndef DDP_BN_SILU_V16_H
 #define DDP_BN_SILU_V16_H
 
-#include "bn.h"
-#include "bn_bwd_loops.h"
 #include "bn_line_v16.h"
-#include "cpu/isa.h"
-
-/* Parameters over a period, those of even values apart from those of odd ones,
- * as units of bf16 are in registers: k1 and k2 are of dx = a dz - k1 - (x -
- * mean) k2.  Both kinds have spare ones for units that end after the period. */
-struct ddp__bn_silu {
-    float *mean, *a, *shift, *k1, *k2, *kept; /* kept: sums of a block */
-    double *sum;
-    size_t period, odd; /* odd: where those of odd values begin */
-};
-
-/* Whether these loops compute a norm whose parameters repeat after `period`
- * values. */
-bool ddp__bn_silu_fits(enum ddp_act act, bool residual, bool b, size_t period);
-
-/* Bytes of the parameters, and parameters in so much memory. */
-size_t ddp__bn_silu_size(size_t period);
-struct ddp__bn_silu ddp__bn_silu_in(void *room, size_t period);
-
-/* to = one of them, of which `from` has DDP__BN_SPARE more than a period. */
-void ddp__bn_silu_set(const struct ddp__bn_silu *p, float *to,
-                      const float *from);
-
-/* k1 and k2 times a, after all three are set. */
-void ddp__bn_silu_scale(const struct ddp__bn_silu *p);
+#include "bn_silu_set.h"
 
 /* to = silu((x - mean) a + shift) */
 DDP__X86_ONLY void ddp__bn_silu_normalise(const struct ddp__bn_silu *p,

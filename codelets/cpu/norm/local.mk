@@ -11,6 +11,8 @@ libddp_core_la_SOURCES += \
     %D%/bn_line_v16.h \
     %D%/bn_loops.c \
     %D%/bn_loops.h \
+    %D%/bn_silu_set.c \
+    %D%/bn_silu_set.h \
     %D%/bn_silu_v16.c \
     %D%/bn_silu_v16.h \
     %D%/bn_stat.c \

@@ -1,0 +1,58 @@
+/* bn_silu_set.c - parameters of batch normalisation with SiLU, of bf16
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "bn_silu_v16.h"
+#include "cpu/isa.h"
+#include "cpu/vector/unit_v16.h"
+
+enum { LANES = DDP__UNIT / 2, PARAMETERS = 5 };
+
+bool ddp__bn_silu_fits(enum ddp_act act, bool residual, bool b, size_t period)
+{
+    return act == DDP_SILU && !residual && b && period % 2 == 0 &&
+           period >= DDP__UNIT && ddp__amx_here() && ddp__unit_v16(true);
+}
+
+/* Where odd ones begin: lines of even ones, with the spare ones. */
+static size_t odd_of(size_t period)
+{
+    return ((period + DDP__UNIT) / 2 + LANES - 1) / LANES * LANES;
+}
+
+size_t ddp__bn_silu_size(size_t period)
+{
+    return 2 * odd_of(period) *
+           ((PARAMETERS + DDP__BN_SILU_SUMS) * sizeof(float) +
+            DDP__BN_SILU_SUMS * sizeof(double));
+}
+
+struct ddp__bn_silu ddp__bn_silu_in(void *room, size_t period)
+{
+    size_t odd = odd_of(period);
+    double *sum = room;
+    float *f = (float *)(sum + DDP__BN_SILU_SUMS * 2 * odd);
+
+    return (struct ddp__bn_silu){f,           f + 2 * odd, f + 4 * odd,
+                                 f + 6 * odd, f + 8 * odd, f + 10 * odd,
+                                 sum,         period,      odd};
+}
+
+void ddp__bn_silu_set(const struct ddp__bn_silu *p, float *to,
+                      const float *from)
+{
+    for (size_t i = 0; i < p->period + DDP__UNIT; i++)
+        to[i / 2 + i % 2 * p->odd] = from[i];
+}
+
+void ddp__bn_silu_scale(const struct ddp__bn_silu *p)
+{
+    size_t used = (p->period + DDP__UNIT) / 2;
+
+    for (size_t j = 0; j < 2; j++)
+        for (size_t i = j * p->odd; i < j * p->odd + used; i++) {
+            p->k1[i] *= p->a[i];
+            p->k2[i] *= p->a[i];
+        }
+}

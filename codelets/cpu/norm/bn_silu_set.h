@@ -1,0 +1,36 @@
+/* bn_silu_set.h - parameters of batch normalisation with SiLU, of bf16
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_BN_SILU_SET_H
+#define DDP_BN_SILU_SET_H
+
+#include "bn.h"
+#include "cpu/isa.h"
+
+enum { DDP__BN_SILU_SUMS = 2 };
+
+/* Parameters over a period, those of even values apart from those of odd ones,
+ * as units of bf16 are in registers: k1 and k2 are of dx = a dz - k1 - (x -
+ * mean) k2.  Both kinds have spare ones for units that end after the period. */
+struct ddp__bn_silu {
+    float *mean, *a, *shift, *k1, *k2, *kept; /* kept: sums of a block */
+    double *sum;
+    size_t period, odd; /* odd: where those of odd values begin */
+};
+
+/* Whether these loops compute a norm whose parameters repeat after `period`
+ * values. */
+bool ddp__bn_silu_fits(enum ddp_act act, bool residual, bool b, size_t period);
+
+/* Bytes of the parameters, and parameters in so much memory. */
+size_t ddp__bn_silu_size(size_t period);
+struct ddp__bn_silu ddp__bn_silu_in(void *room, size_t period);
+
+/* to = one of them, of which `from` has DDP__BN_SPARE more than a period. */
+void ddp__bn_silu_set(const struct ddp__bn_silu *p, float *to,
+                      const float *from);
+
+/* k1 and k2 times a, after all three are set. */
+void ddp__bn_silu_scale(const struct ddp__bn_silu *p);
+
+#endif
