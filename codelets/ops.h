@@ -66,6 +66,13 @@
     O(op, X, ACT, READ) O(op, SLOPE, SLOPE, READ) O(op, DY, ACT, READ)             \
     O(op, W, PARAM, READ) O(op, STAT, F32, READ) O(op, G, GRAD, COLLECT)       \
     O(op, DX, ACT, WRITE) O(op, DR, ACT, WRITE | OPTIONAL)
+/* g and dx of BN_BWD without r, where dy s + dm / (h w) is the gradient of y:
+ * y was multiplied by s, which follows from the means of y, whose gradient is
+ * dm.  There is one s and dm for each (n, c), and x tells the slope. */
+#define DDP__BN_GATED_BWD_OPERANDS(O, op)                                      \
+    O(op, X, ACT, READ) O(op, S, ACT, READ) O(op, DY, ACT, READ)               \
+    O(op, W, PARAM, READ) O(op, STAT, F32, READ) O(op, G, GRAD, COLLECT)       \
+    O(op, DX, ACT, WRITE) O(op, DM, ACT, READ)
 /* A batch norm over the sub-batches of a step, whose sums are added in between:
  * first sum[c] of x, sum[c] of x x, and how many values these are of */
 #define DDP__BN_SUM_OPERANDS(O, op)                                            \
@@ -114,10 +121,11 @@
 /* y = x s, with one s for each (n, c) */
 #define DDP__SCALE_FWD_OPERANDS(O, op)                                         \
     O(op, X, ACT, READ) O(op, S, ACT, READ) O(op, Y, ACT, WRITE)
-/* with call.scaled, x is y of the forward pass: ds is 0 where s is 0 */
+/* with call.scaled, x is y of the forward pass: ds is 0 where s is 0; without
+ * dx, BN_GATED_BWD makes that */
 #define DDP__SCALE_BWD_OPERANDS(O, op)                                         \
     O(op, X, ACT, READ) O(op, S, ACT, READ) O(op, DY, ACT, READ)               \
-    O(op, DX, ACT, WRITE) O(op, DS, ACT, WRITE)
+    O(op, DX, ACT, WRITE | OPTIONAL) O(op, DS, ACT, WRITE)
 /* of values, and of gradients */
 #define DDP__DROPOUT_OPERANDS(O, op)                                           \
     O(op, X, ACT, READ) O(op, IDS, IDS, READ) O(op, Y, ACT, WRITE)
@@ -223,6 +231,7 @@ enum ddp__host {
     X(BN_EVAL, bn_eval, 0)                                                     \
     X(BN_EVAL_BWD, bn_eval_bwd, 0)                                             \
     X(BN_BWD, bn_bwd, 0)                                                       \
+    X(BN_GATED_BWD, bn_gated_bwd, 0)                                           \
     X(BN_SUM, bn_sum, 0)                                                       \
     X(BN_SYNC, bn_sync, 0)                                                     \
     X(BN_SUM_BWD, bn_sum_bwd, 0)                                               \

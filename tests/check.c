@@ -64,6 +64,7 @@ const struct check_kind check_kinds[] = {
                   2,
                   {ROLE_X, ROLE_W, ROLE_R},
                   ROLE_Y},
+    [CHECK_BN_GATED] = {"bn gated", {DDP__OP_BN_FWD, DDP__OP_BN_GATED_BWD}, 2},
     [CHECK_BN_EVAL] = {"bn eval", {DDP__OP_BN_EVAL}, 1},
     [CHECK_BN_EVAL_BWD] = {"bn eval bwd", {DDP__OP_BN_EVAL_BWD}, 1},
     [CHECK_BN_SYNC] = {"bn sync",
@@ -106,12 +107,12 @@ static bool has_operand(const struct check *k, enum ddp__op op,
 {
     const struct ddp__call *c = &k->row.call;
 
-    if (k->row.family == CHECK_BN || k->row.family == CHECK_BN_EVAL ||
-        k->row.family == CHECK_BN_SYNC)
+    if (k->row.family == CHECK_BN || k->row.family == CHECK_BN_GATED ||
+        k->row.family == CHECK_BN_EVAL || k->row.family == CHECK_BN_SYNC)
         return role == ROLE_MASK                   ? c->bn.mask
                : role == ROLE_R || role == ROLE_DR ? c->bn.residual
                                                    : true;
-    if (op == DDP__OP_LOSS && role == ROLE_DX)
+    if ((op == DDP__OP_LOSS || op == DDP__OP_SCALE_BWD) && role == ROLE_DX)
         return !k->row.no_gradient;
     if (op == DDP__OP_LOSS && role == ROLE_SCALE)
         return false; /* test_loss_scaler.c has it */
@@ -256,6 +257,7 @@ static struct ddp__view view_of(const struct check *k, enum check_role role,
         return per_sample(type, r->y);
     case ROLE_S:
     case ROLE_DS:
+    case ROLE_DM:
         return per_sample(type, factors);
     case ROLE_MASK:
         return per_sample(type, bits);

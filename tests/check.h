@@ -17,6 +17,7 @@ enum check_family {
     CHECK_CONV_NORM,
     CHECK_DENSE,
     CHECK_BN,
+    CHECK_BN_GATED,
     CHECK_BN_EVAL,
     CHECK_BN_EVAL_BWD,
     CHECK_BN_SYNC,
@@ -66,7 +67,8 @@ enum check_family {
     ROLE(SCALE)                                                                \
     ROLE(BN)                                                                   \
     ROLE(SUM)                                                                  \
-    ROLE(DSUM)
+    ROLE(DSUM)                                                                 \
+    ROLE(DM)
 
 enum check_role {
     ROLE_NONE,
@@ -92,7 +94,7 @@ struct check_row {
     bool no_divisor;       /* no sample of the step counted */
     size_t turns;          /* gradients are at right angles to weights in each
                               part of so many elements; 0: in none */
-    bool no_gradient;      /* LOSS: no dx */
+    bool no_gradient;      /* LOSS, SCALE: no dx */
     bool shares;           /* LOSS: the target is a share of each class */
     int updates;           /* OPTIM: that were made; 0: 3 */
     struct ddp__span span[CHECK_MAX_SPANS];

@@ -21,17 +21,23 @@ static const double SIGMOID = 1e-4, ROUNDING = 0x1p-8;
 enum { GUARD = 64 }; /* values after results, which nobody may write */
 
 /* Lengths that fill no unit, periods that fill none, one of few values, one of
- * several blocks. */
+ * several blocks.  With a gate for so many channels and samples, or without. */
 static const struct row {
     size_t len, period;
     bool stream;
+    size_t c, samples;
 } rows[] = {
-    {64 * 144 * 3 + 144 * 5, 144, false},
-    {41 * 34, 34, false},
-    {96 * 131, 96, true},
-    {5 * 1152, 1152, false},
-    {32, 32, false},
-    {64 * 40 + 16, 40, true},
+    {64 * 144 * 3 + 144 * 5, 144, false, 0, 0},
+    {41 * 34, 34, false, 0, 0},
+    {96 * 131, 96, true, 0, 0},
+    {5 * 1152, 1152, false, 0, 0},
+    {32, 32, false, 0, 0},
+    {64 * 40 + 16, 40, true, 0, 0},
+    {3 * 67 * 144, 144, false, 144, 3},
+    {4 * 7 * 34, 34, true, 34, 4}, /* of which no second one begins a line */
+    {2 * 64 * 96, 96, true, 96, 2},
+    {3 * 6 * 20, 60, false, 20, 3}, /* several pixels in a period */
+    {2 * 5 * 1152, 1152, false, 1152, 2},
 };
 
 struct norm {
@@ -39,7 +45,8 @@ struct norm {
     struct ddp__bn_silu p;
     struct ddp__bn_line l;
     float *mean, *a, *shift, *k1, *k2;
-    uint16_t *x, *dy, *to;
+    uint16_t *x, *dy, *to, *s, *dm;
+    struct ddp__bn_gate gate;
 };
 
 /* ---- numbers ------------------------------------------------------------ */
@@ -71,6 +78,8 @@ static void norm_new(struct norm *n, const struct row *r)
                        .x = new_values(r->len),
                        .dy = new_values(r->len),
                        .to = new_values(r->len),
+                       .s = new_values(r->c * r->samples),
+                       .dm = new_values(r->c * r->samples),
                        .mean = new_parameters(r->period, 0),
                        .a = new_parameters(r->period, 1.5f),
                        .shift = new_parameters(r->period, 0),
@@ -84,6 +93,13 @@ static void norm_new(struct norm *n, const struct row *r)
     ddp__bn_silu_set(&n->p, n->p.k1, n->k1);
     ddp__bn_silu_set(&n->p, n->p.k2, n->k2);
     ddp__bn_silu_scale(&n->p);
+    n->gate =
+        (struct ddp__bn_gate){.s = n->s,
+                              .dm = n->dm,
+                              .samples = r->samples,
+                              .pixels = r->c ? r->len / r->c / r->samples : 0,
+                              .c = r->c,
+                              .b = true};
     n->l = (struct ddp__bn_line){.x = n->x,
                                  .dy = n->dy,
                                  .to = n->to,
@@ -99,6 +115,8 @@ static void norm_free(struct norm *n)
     free(n->x);
     free(n->dy);
     free(n->to);
+    free(n->s);
+    free(n->dm);
     free(n->mean);
     free(n->a);
     free(n->shift);
@@ -119,18 +137,41 @@ static double before(const struct norm *n, size_t i)
     return distance(n, i) * (double)n->a[k] + (double)n->shift[k];
 }
 
+static const struct ddp__bn_gate *gate_of(const struct norm *n)
+{
+    return n->r.c ? &n->gate : NULL;
+}
+
+/* Of y, and how large its terms are. */
+static double gradient_of_y(const struct norm *n, size_t i, double *size)
+{
+    double dy = ddp__from_bf16(n->dy[i]), mean = 0;
+    size_t c = n->r.c, at;
+
+    if (c) {
+        at = i / (n->gate.pixels * c) * c + i % c;
+        dy *= ddp__from_bf16(n->s[at]);
+        mean = ddp__from_bf16(n->dm[at]) / (double)n->gate.pixels;
+    }
+    *size = fabs(dy) + fabs(mean);
+    return dy + mean;
+}
+
 static double gradient(const struct norm *n, size_t i)
 {
-    return (double)ddp__from_bf16(n->dy[i]) *
+    double size;
+
+    return gradient_of_y(n, i, &size) *
            ddp__ref_act_slope(DDP_SILU, before(n, i));
 }
 
 /* How large the terms of a slope s (1 + z (1 - s)) are, times dy. */
 static double size_of_gradient(const struct norm *n, size_t i)
 {
-    double z = before(n, i), s = ddp__ref_act(DDP_SIGMOID, z);
+    double z = before(n, i), s = ddp__ref_act(DDP_SIGMOID, z), size;
 
-    return fabs((double)ddp__from_bf16(n->dy[i])) * s * (1 + fabs(z) * (1 + s));
+    gradient_of_y(n, i, &size);
+    return size * s * (1 + fabs(z) * (1 + s));
 }
 
 static bool guarded(const struct norm *n, const uint16_t *guard)
@@ -191,7 +232,7 @@ static void test_gradients(struct norm *n)
     double e;
 
     memcpy(guard, n->to + n->r.len, sizeof(guard));
-    ddp__bn_silu_spread(&n->p, &n->l);
+    ddp__bn_silu_spread(&n->p, &n->l, gate_of(n));
     e = worst_gradient(n);
     ok(e <= 1, "%zu values, period %zu: gradients", n->r.len, n->r.period);
     diag("%.3f of what is allowed", e);
@@ -203,7 +244,7 @@ static void test_sums(struct norm *n)
     size_t period = n->r.period;
     double *sum = new_array(2 * period, sizeof(*sum)), most = 0;
 
-    ddp__bn_silu_sum(&n->p, &n->l, sum);
+    ddp__bn_silu_sum(&n->p, &n->l, gate_of(n), sum);
     for (size_t c = 0; c < period; c++) {
         double s1 = 0, s2 = 0, size1 = 0, size2 = 0;
 

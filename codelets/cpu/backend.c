@@ -126,6 +126,7 @@ const struct ddp__backend ddp__cpu = {
             [DDP__OP_BN_EVAL] = ddp__cpu_bn_eval,
             [DDP__OP_BN_EVAL_BWD] = ddp__cpu_bn_eval_bwd,
             [DDP__OP_BN_BWD] = ddp__cpu_bn_bwd,
+            [DDP__OP_BN_GATED_BWD] = ddp__cpu_bn_gated_bwd,
             [DDP__OP_BN_SUM] = ddp__cpu_bn_sum,
             [DDP__OP_BN_SYNC] = ddp__cpu_bn_sync,
             [DDP__OP_BN_SUM_BWD] = ddp__cpu_bn_sum_bwd,

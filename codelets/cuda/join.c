@@ -64,7 +64,8 @@ int ddp__cuda_scale_fwd(const struct ddp__task *t)
     return rc < 0 ? rc : DDP__LAUNCH(&place, scale_fwd, &p);
 }
 
-/* dx = dy s;  ds = the sum over pixels of x dy, where x may be times s */
+/* dx = dy s, if it is an operand;  ds = the sum over pixels of x dy, where x
+ * may be times s */
 int ddp__cuda_scale_bwd(const struct ddp__task *t)
 {
     struct ddp_shape x = t->call->buf[DDP__SCALE_BWD_X].shape;
@@ -79,7 +80,7 @@ int ddp__cuda_scale_bwd(const struct ddp__task *t)
         .k = k,
         .a = t->data[DDP__SCALE_BWD_X],
         .b = t->data[DDP__SCALE_BWD_DY],
-        .s = t->data[DDP__SCALE_BWD_S],
+        .s = t->data[DDP__SCALE_BWD_DX] ? t->data[DDP__SCALE_BWD_S] : NULL,
         .y = t->data[DDP__SCALE_BWD_DX]};
     struct ddp__k_column_finish finish = {
         .blocks = ddp__columns_finish_blocks(&k),

@@ -35,6 +35,7 @@ const struct ddp__backend ddp__ref = {
             [DDP__OP_BN_EVAL] = ddp__ref_bn_eval,
             [DDP__OP_BN_EVAL_BWD] = ddp__ref_bn_eval_bwd,
             [DDP__OP_BN_BWD] = ddp__ref_bn_bwd,
+            [DDP__OP_BN_GATED_BWD] = ddp__ref_bn_gated_bwd,
             [DDP__OP_BN_SUM] = ddp__ref_bn_sum,
             [DDP__OP_BN_SYNC] = ddp__ref_bn_sync,
             [DDP__OP_BN_SUM_BWD] = ddp__ref_bn_sum_bwd,

@@ -157,9 +157,28 @@ static double slope_at(const struct ddp__task *t, const struct channel *ch,
 
     if (t->call->bn.mask)
         return get_bit(t->data[DDP__BN_BWD_SLOPE], i);
+    if (act == DDP_IDENTITY)
+        return 1;
     return ddp__ref_act_slope(
         act, ddp__act_from_y(act) ? ddp__ref_read(&y, i)
                                   : w[ch->c] * xhat + w[ch->channels + ch->c]);
+}
+
+/* The gradient of y at element i; see BN_GATED_BWD. */
+static double gradient_at(const struct ddp__task *t, const struct channel *ch,
+                          size_t i)
+{
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__BN_BWD_DY);
+    double d = ddp__ref_read(&dy, i);
+    size_t m = (size_t)dy.h * (size_t)dy.w, at;
+    struct ddp__ref_buf s, dm;
+
+    if (t->call->op != DDP__OP_BN_GATED_BWD)
+        return d;
+    at = i / (m * ch->channels) * ch->channels + ch->c;
+    s = ddp__ref_buf(t, DDP__BN_GATED_BWD_S);
+    dm = ddp__ref_buf(t, DDP__BN_GATED_BWD_DM);
+    return d * ddp__ref_read(&s, at) + ddp__ref_read(&dm, at) / (double)m;
 }
 
 /* dz, the gradient before the activation, and xhat of element i. */
@@ -167,10 +186,9 @@ static double unfold(const struct ddp__task *t, const struct channel *ch,
                      size_t i, double *xhat)
 {
     struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_BWD_X);
-    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__BN_BWD_DY);
 
     *xhat = (ddp__ref_read(&x, i) - ch->mean) * ch->inv;
-    return ddp__ref_read(&dy, i) * slope_at(t, ch, i, *xhat);
+    return gradient_at(t, ch, i) * slope_at(t, ch, i, *xhat);
 }
 
 /* The sums; dr = dz */
@@ -230,6 +248,11 @@ int ddp__ref_bn_bwd(const struct ddp__task *t)
         add_gradients(t, &ch);
     }
     return 0;
+}
+
+int ddp__ref_bn_gated_bwd(const struct ddp__task *t)
+{
+    return ddp__ref_bn_bwd(t);
 }
 
 /* ---- over the sub-batches of a step ------------------------------------- */

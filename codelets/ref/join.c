@@ -81,7 +81,8 @@ int ddp__ref_scale_fwd(const struct ddp__task *t)
     return 0;
 }
 
-/* dx = dy s;  ds[n, c] = sum over h, w of dy x, where x may be times s */
+/* dx = dy s, if it is an operand;  ds[n, c] = sum over h, w of dy x, where x
+ * may be times s */
 int ddp__ref_scale_bwd(const struct ddp__task *t)
 {
     struct ddp__ref_buf x = ddp__ref_buf(t, DDP__SCALE_BWD_X);
@@ -99,7 +100,8 @@ int ddp__ref_scale_bwd(const struct ddp__task *t)
             double d = ddp__ref_read(&dy, i);
 
             sum += d * ddp__ref_read(&x, i);
-            ddp__ref_write(&dx, i, d * factor);
+            if (dx.data)
+                ddp__ref_write(&dx, i, d * factor);
         }
         if (t->call->scaled)
             sum = factor == 0 ? 0 : sum / factor;

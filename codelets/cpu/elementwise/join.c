@@ -198,7 +198,7 @@ static void store_sums(const double *total, const void *by, void *ds, size_t c,
 /* One sample. */
 struct sample {
     const void *x, *s, *dy, *by; /* by: see above */
-    void *dx, *ds;
+    void *dx, *ds;               /* dx: or NULL */
     size_t rows, c;
     bool b, stream;
 };
@@ -207,10 +207,11 @@ static struct sample sample_of(const struct ddp__task *t, size_t i, size_t rows,
                                size_t c, bool b)
 {
     size_t at = i * rows * c;
+    void *dx = t->data[DDP__SCALE_BWD_DX];
     struct sample p = {.x = ddp__at(t->data[DDP__SCALE_BWD_X], at, b),
                        .s = ddp__at(t->data[DDP__SCALE_BWD_S], i * c, b),
                        .dy = ddp__at(t->data[DDP__SCALE_BWD_DY], at, b),
-                       .dx = ddp__to(t->data[DDP__SCALE_BWD_DX], at, b),
+                       .dx = dx ? ddp__to(dx, at, b) : NULL,
                        .ds = ddp__to(t->data[DDP__SCALE_BWD_DS], i * c, b),
                        .rows = rows,
                        .c = c,
@@ -260,7 +261,8 @@ int ddp__cpu_scale_bwd(const struct ddp__task *t)
 
         sum_products(p.x, p.dy, rows, c, (float *)(total + c), total, b);
         store_sums(total, p.by, p.ds, c, b);
-        (b ? scale_bf16 : scale_f32)(p.dy, p.s, p.dx, rows, c);
+        if (p.dx)
+            (b ? scale_bf16 : scale_f32)(p.dy, p.s, p.dx, rows, c);
     }
     return 0;
 }

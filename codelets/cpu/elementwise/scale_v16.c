@@ -76,60 +76,66 @@ DDP__UNIT_INLINE size_t second_of(const struct ddp__scale *p, size_t at, bool b)
     return b ? at / 2 + p->second : next < p->c ? next : next - p->c;
 }
 
+/* Constants of the loops. */
+enum kind { SCALE, SCALE_AND_SUM, SUM };
+
 /* A unit from i on, whose channels begin at `at`. */
 DDP__UNIT_INLINE void scale_unit(const struct ddp__scale *p,
                                  const struct ddp__scale_line *l, size_t i,
-                                 size_t at, bool sums, struct ddp__unit k)
+                                 size_t at, enum kind kind, struct ddp__unit k)
 {
     size_t of[2] = {k.b ? at / 2 : at, second_of(p, at, k.b)};
     v16 v[2], x[2];
 
     ddp__unit_load(v, l->from, i, k);
-    if (sums)
+    if (kind != SCALE)
         ddp__unit_load(x, l->x, i, k);
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
         float *sum = p->kept + of[j];
 
-        if (sums)
+        if (kind != SCALE)
             _mm512_storeu_ps(sum,
                              _mm512_fmadd_ps(x[j], v[j], _mm512_loadu_ps(sum)));
         v[j] = _mm512_mul_ps(v[j], _mm512_loadu_ps(p->s + of[j]));
     }
-    ddp__unit_put(l->to, i, v, k, false);
+    if (kind != SUM)
+        ddp__unit_put(l->to, i, v, k, false);
 }
 
-/* `sums`, `b` and `stream` are constants. */
+/* `kind`, `b` and `stream` are constants. */
 DDP__UNIT_INLINE void scale_values(const struct ddp__scale *p,
-                                   const struct ddp__scale_line *l, bool sums,
-                                   bool b, bool stream)
+                                   const struct ddp__scale_line *l,
+                                   enum kind kind, bool b, bool stream)
 {
     size_t len = l->rows * p->c, i = 0, at = 0;
 
     for (; i + DDP__UNIT <= len; i += DDP__UNIT) {
-        scale_unit(p, l, i, at, sums, (struct ddp__unit){b, true, stream, 0});
+        scale_unit(p, l, i, at, kind, (struct ddp__unit){b, true, stream, 0});
         at += DDP__UNIT;
         at = at < p->c ? at : at - p->c;
     }
     if (i < len)
-        scale_unit(p, l, i, at, sums,
+        scale_unit(p, l, i, at, kind,
                    (struct ddp__unit){b, false, false,
                                       ((__mmask32)1 << (len - i)) - 1});
 }
 
-#define X(name, sums, b)                                                       \
+#define X(name, kind, b)                                                       \
     DDP__UNIT_TARGET static void name(const struct ddp__scale *p,              \
                                       const struct ddp__scale_line *l)         \
     {                                                                          \
         if (l->stream && (uintptr_t)l->to % 64 == 0)                           \
-            scale_values(p, l, sums, b, true);                                 \
+            scale_values(p, l, kind, b, true);                                 \
         else                                                                   \
-            scale_values(p, l, sums, b, false);                                \
+            scale_values(p, l, kind, b, false);                                \
     }
-X(scale_f32, false, false)
-X(scale_bf16, false, true)
-X(scale_and_sum_f32, true, false)
-X(scale_and_sum_bf16, true, true)
+X(scale_f32, SCALE, false)
+X(scale_bf16, SCALE, true)
+X(scale_and_sum_f32, SCALE_AND_SUM, false)
+X(scale_and_sum_bf16, SCALE_AND_SUM, true)
+X(sum_f32, SUM, false)
+X(sum_bf16, SUM, true)
 #undef X
 
 void ddp__scale_rows(const struct ddp__scale *p,
@@ -144,12 +150,15 @@ static void add_rows(const struct ddp__scale *p,
                      const struct ddp__scale_line *l, size_t first, size_t rows)
 {
     size_t at = first * p->c;
-    struct ddp__scale_line part = {ddp__at(l->from, at, p->b),
-                                   ddp__at(l->x, at, p->b),
-                                   ddp__to(l->to, at, p->b), rows, l->stream};
+    struct ddp__scale_line part = {
+        ddp__at(l->from, at, p->b), ddp__at(l->x, at, p->b),
+        l->to ? ddp__to(l->to, at, p->b) : NULL, rows, l->stream};
 
     memset(p->kept, 0, spaced(p->c) * sizeof(*p->kept));
-    (p->b ? scale_and_sum_bf16 : scale_and_sum_f32)(p, &part);
+    if (l->to)
+        (p->b ? scale_and_sum_bf16 : scale_and_sum_f32)(p, &part);
+    else
+        (p->b ? sum_bf16 : sum_f32)(p, &part);
     for (size_t i = 0; p->b && i < DDP__UNIT; i++)
         p->kept[place(p, i)] += p->kept[place(p, p->c + i)];
     ddp__bn_add(p->sum, p->kept, spaced(p->c));

@@ -40,7 +40,8 @@ void ddp__scale_set(const struct ddp__scale *p, const void *s);
 DDP__X86_ONLY void ddp__scale_rows(const struct ddp__scale *p,
                                    const struct ddp__scale_line *l);
 
-/* total = the sums of from x over rows: f32 over 64 rows, f64 over all. */
+/* total = the sums of from x over rows: f32 over 64 rows, f64 over all.  l->to
+ * may be NULL. */
 DDP__X86_ONLY void ddp__scale_and_sum(const struct ddp__scale *p,
                                       const struct ddp__scale_line *l,
                                       double *total);

@@ -15,11 +15,15 @@
  * images, one Zen 5 core under load, norms backward would take 163 instead of
  * 172 ms of a step's 631 ms of processor time.
  * bn.c has oneDNN's figures.
+ *
+ * Behind squeeze-excite both passes multiply by its gate, so that no gradient
+ * of y is in memory: see BN_GATED_BWD.
  */
 #include "config.h"
 
 #include "bn.h"
 #include "bn_bwd_loops.h"
+#include "bn_gate.h"
 #include "bn_line_v16.h"
 #include "bn_silu_v16.h"
 #include "bn_stat.h"
@@ -41,6 +45,7 @@ struct pass {
     enum ddp__bn_source from;
     bool silu; /* bn_silu_v16.c computes it, with these parameters in buf */
     struct ddp__bn_silu of_silu;
+    const struct ddp__bn_gate *gate; /* that it multiplies by, or NULL */
 };
 
 /* The block of at most `most` rows from `at` on, or the last, shorter row. */
@@ -141,7 +146,7 @@ static void first_pass(const struct pass *s, double *sum)
     struct ddp__bn_line l = line_of(s);
 
     if (s->silu)
-        ddp__bn_silu_sum(&s->of_silu, &l, sum);
+        ddp__bn_silu_sum(&s->of_silu, &l, s->gate, sum);
     else
         sum_blocks(s, sum);
     ddp__bn_gather(&s->r, sum);
@@ -172,7 +177,7 @@ static void spread_line(const struct pass *s)
     struct ddp__bn_line l = line_of(s);
 
     if (s->silu)
-        ddp__bn_silu_spread(&s->of_silu, &l);
+        ddp__bn_silu_spread(&s->of_silu, &l, s->gate);
     else
         ddp__bn_spread_v16(&s->p, &l, s->from);
 }
@@ -314,17 +319,60 @@ static void finish(struct pass *s)
         second_pass(s);
 }
 
+/* Both passes over a sub-batch that has the statistics for itself. */
+static void run(struct pass *s)
+{
+    double m = (double)ddp__rows(s->t, DDP__BN_BWD_X);
+
+    first_pass(s, s->sum);
+    store_gradients(s, s->sum, m);
+    store_factors(s, s->sum, s->r.width, m);
+    finish(s);
+}
+
 int ddp__cpu_bn_bwd(const struct ddp__task *t)
 {
-    double m = (double)ddp__rows(t, DDP__BN_BWD_X);
     struct pass s;
 
     if (begin(&s, t, t->data[DDP__BN_BWD_DX]) < 0)
         return DDP_ENOMEM;
-    first_pass(&s, s.sum);
-    store_gradients(&s, s.sum, m);
-    store_factors(&s, s.sum, s.r.width, m);
-    finish(&s);
+    run(&s);
+    return 0;
+}
+
+static struct ddp__bn_gate gate_of(const struct ddp__task *t)
+{
+    size_t n = (size_t)t->n;
+
+    return (struct ddp__bn_gate){
+        .s = t->data[DDP__BN_GATED_BWD_S],
+        .dm = t->data[DDP__BN_GATED_BWD_DM],
+        .samples = n,
+        .pixels = ddp__rows(t, DDP__BN_GATED_BWD_X) / n,
+        .c = (size_t)t->call->buf[DDP__BN_GATED_BWD_X].shape.c,
+        .b = ddp__is_bf16(t, DDP__BN_GATED_BWD_X)};
+}
+
+/* Where the loops do not multiply by the gate, dx has the gradient of y until
+ * it is written. */
+int ddp__cpu_bn_gated_bwd(const struct ddp__task *t)
+{
+    struct ddp__rows r = ddp__bn_rows(t, DDP__BN_GATED_BWD_X);
+    bool multiplies = ddp__bn_silu_fits(t->call->bn.act, false, r.b, r.width) &&
+                      ddp__bn_silu_gates(r.c);
+    const void *dy = t->data[DDP__BN_GATED_BWD_DY];
+    void *dx = t->data[DDP__BN_GATED_BWD_DX];
+    struct ddp__bn_gate gate = gate_of(t);
+    struct pass s;
+    int rc = multiplies ? 0 : ddp__bn_gate_apply(&gate, dy, dx);
+
+    if (rc < 0 || (rc = begin(&s, t, dx)) < 0)
+        return rc;
+    s.all.y = NULL;
+    s.all.dr = NULL;
+    s.all.dy = multiplies ? dy : dx;
+    s.gate = multiplies ? &gate : NULL;
+    run(&s);
     return 0;
 }
 

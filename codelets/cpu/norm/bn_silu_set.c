@@ -7,7 +7,7 @@
 #include "cpu/isa.h"
 #include "cpu/vector/unit_v16.h"
 
-enum { LANES = DDP__UNIT / 2, PARAMETERS = 5 };
+enum { LANES = DDP__UNIT / 2, PARAMETERS = 7 };
 
 bool ddp__bn_silu_fits(enum ddp_act act, bool residual, bool b, size_t period)
 {
@@ -34,9 +34,10 @@ struct ddp__bn_silu ddp__bn_silu_in(void *room, size_t period)
     double *sum = room;
     float *f = (float *)(sum + DDP__BN_SILU_SUMS * 2 * odd);
 
-    return (struct ddp__bn_silu){f,           f + 2 * odd, f + 4 * odd,
-                                 f + 6 * odd, f + 8 * odd, f + 10 * odd,
-                                 sum,         period,      odd};
+    return (struct ddp__bn_silu){
+        f,           f + 2 * odd,  f + 4 * odd,  f + 6 * odd,
+        f + 8 * odd, f + 10 * odd, f + 12 * odd, f + 14 * odd,
+        sum,         period,       odd};
 }
 
 void ddp__bn_silu_set(const struct ddp__bn_silu *p, float *to,
@@ -56,3 +57,41 @@ void ddp__bn_silu_scale(const struct ddp__bn_silu *p)
             p->k2[i] *= p->a[i];
         }
 }
+
+#ifdef DDP__V16
+
+/* Numbers of one sample, times `by`, over a period and the spare ones. */
+DDP__UNIT_TARGET static void set_gate_values(const struct ddp__bn_silu *p,
+                                             const uint16_t *from, size_t c,
+                                             float by, float *to)
+{
+    size_t end = (p->period + DDP__UNIT) / 2, half = c / 2;
+    const v16 factor = _mm512_set1_ps(by);
+
+    for (size_t i = 0; i < c; i += DDP__UNIT) {
+        size_t left = c - i;
+        struct ddp__unit k = {.b = true, .whole = left >= DDP__UNIT};
+        v16 v[2];
+
+        k.mask = k.whole ? 0xffffffff : ((__mmask32)1 << left) - 1;
+        ddp__unit_load(v, from, i, k);
+        _mm512_storeu_ps(to + i / 2, _mm512_mul_ps(v[0], factor));
+        _mm512_storeu_ps(to + p->odd + i / 2, _mm512_mul_ps(v[1], factor));
+    }
+    for (size_t i = half; i < end; i++) {
+        to[i] = to[i - half];
+        to[p->odd + i] = to[p->odd + i - half];
+    }
+}
+
+void ddp__bn_silu_set_gate(const struct ddp__bn_silu *p,
+                           const struct ddp__bn_gate *g, size_t sample)
+{
+    size_t at = sample * g->c;
+
+    set_gate_values(p, (const uint16_t *)g->s + at, g->c, 1, p->s);
+    set_gate_values(p, (const uint16_t *)g->dm + at, g->c, 1 / (float)g->pixels,
+                    p->m);
+}
+
+#endif

@@ -5,15 +5,17 @@
 #define DDP_BN_SILU_SET_H
 
 #include "bn.h"
+#include "bn_gate.h"
 #include "cpu/isa.h"
 
 enum { DDP__BN_SILU_SUMS = 2 };
 
 /* Parameters over a period, those of even values apart from those of odd ones,
  * as units of bf16 are in registers: k1 and k2 are of dx = a dz - k1 - (x -
- * mean) k2.  Both kinds have spare ones for units that end after the period. */
+ * mean) k2, s and m of a sample's gradient of y, dy s + m.  Both kinds have
+ * spare ones for units that end after the period. */
 struct ddp__bn_silu {
-    float *mean, *a, *shift, *k1, *k2, *kept; /* kept: sums of a block */
+    float *mean, *a, *shift, *k1, *k2, *s, *m, *kept; /* kept: of a block */
     double *sum;
     size_t period, odd; /* odd: where those of odd values begin */
 };
@@ -32,5 +34,16 @@ void ddp__bn_silu_set(const struct ddp__bn_silu *p, float *to,
 
 /* k1 and k2 times a, after all three are set. */
 void ddp__bn_silu_scale(const struct ddp__bn_silu *p);
+
+/* Whether they also multiply dy by a gate of c channels. */
+static inline bool ddp__bn_silu_gates(size_t c)
+{
+    return c % 2 == 0;
+}
+
+/* s and m, of one sample. */
+DDP__X86_ONLY void ddp__bn_silu_set_gate(const struct ddp__bn_silu *p,
+                                         const struct ddp__bn_gate *g,
+                                         size_t sample);
 
 #endif

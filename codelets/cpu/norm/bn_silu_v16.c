@@ -96,6 +96,33 @@ DDP__UNIT_INLINE void put_unit(const struct ddp__bn_line *l, size_t i,
                        (struct ddp__unit){true, whole, whole && l->stream, m});
 }
 
+/* The gradients of y of half a unit, 0 where there are none. */
+DDP__UNIT_INLINE v16 behind_gate(const struct ddp__bn_silu *p, v16 dy,
+                                 size_t at, __mmask32 m)
+{
+    v16 s = _mm512_loadu_ps(p->s + at), mean = _mm512_loadu_ps(p->m + at);
+
+    if (m == 0xffffffff)
+        return _mm512_fmadd_ps(dy, s, mean);
+    return _mm512_maskz_fmadd_ps(
+        (__mmask16)((1 << __builtin_popcount(m) / 2) - 1), dy, s, mean);
+}
+
+/* What is of sample i. */
+static struct ddp__bn_line sample_of(const struct ddp__bn_line *l,
+                                     const struct ddp__bn_gate *g, size_t i)
+{
+    size_t len = g->pixels * g->c, at = i * len;
+    struct ddp__bn_line of = *l;
+
+    of.x = ddp__at(l->x, at, true);
+    of.dy = ddp__at(l->dy, at, true);
+    of.to = l->to ? ddp__to(l->to, at, true) : NULL;
+    of.len = len;
+    of.stream = l->stream && len % DDP__UNIT == 0;
+    return of;
+}
+
 /* ---- what is written ---------------------------------------------------- */
 
 DDP__UNIT_INLINE void normalise_unit(const struct ddp__bn_silu *p,
@@ -133,7 +160,7 @@ void ddp__bn_silu_normalise(const struct ddp__bn_silu *p,
 
 DDP__UNIT_INLINE void spread_unit(const struct ddp__bn_silu *p,
                                   const struct ddp__bn_line *l, size_t i,
-                                  size_t at, __mmask32 m)
+                                  size_t at, __mmask32 m, bool gated)
 {
     v16 x[2], dy[2];
 
@@ -141,13 +168,14 @@ DDP__UNIT_INLINE void spread_unit(const struct ddp__bn_silu *p,
     load_unit(dy, l->dy, i, m, -AHEAD);
 #pragma GCC unroll 2
     for (size_t j = 0; j < 2; j++, at += p->odd) {
+        v16 d_y = gated ? behind_gate(p, dy[j], at, m) : dy[j];
         v16 a = _mm512_loadu_ps(p->a + at);
         v16 d = _mm512_sub_ps(x[j], _mm512_loadu_ps(p->mean + at));
         v16 z = _mm512_fmadd_ps(d, a, _mm512_loadu_ps(p->shift + at));
         v16 rest = _mm512_fmadd_ps(d, _mm512_loadu_ps(p->k2 + at),
                                    _mm512_loadu_ps(p->k1 + at));
 
-        x[j] = _mm512_fmsub_ps(a, slope(z, dy[j]), rest);
+        x[j] = _mm512_fmsub_ps(a, slope(z, d_y), rest);
     }
     put_unit(l, i, x, m);
 }
@@ -155,15 +183,31 @@ DDP__UNIT_INLINE void spread_unit(const struct ddp__bn_silu *p,
 DDP__UNIT_TARGET static void spread(const struct ddp__bn_silu *p,
                                     const struct ddp__bn_line *l)
 {
-#define F(i, at, m) spread_unit(p, l, i, (at) / 2, m)
+#define F(i, at, m) spread_unit(p, l, i, (at) / 2, m, false)
+    DDP__BN_FROM_END(l, F);
+#undef F
+}
+
+DDP__UNIT_TARGET static void spread_gated(const struct ddp__bn_silu *p,
+                                          const struct ddp__bn_line *l)
+{
+#define F(i, at, m) spread_unit(p, l, i, (at) / 2, m, true)
     DDP__BN_FROM_END(l, F);
 #undef F
 }
 
 void ddp__bn_silu_spread(const struct ddp__bn_silu *p,
-                         const struct ddp__bn_line *l)
+                         const struct ddp__bn_line *l,
+                         const struct ddp__bn_gate *gate)
 {
-    spread(p, l);
+    if (!gate)
+        spread(p, l);
+    for (size_t i = gate ? gate->samples : 0; i-- > 0;) {
+        struct ddp__bn_line of = sample_of(l, gate, i);
+
+        ddp__bn_silu_set_gate(p, gate, i);
+        spread_gated(p, &of);
+    }
     ddp__store_end();
 }
 
@@ -172,7 +216,7 @@ void ddp__bn_silu_spread(const struct ddp__bn_silu *p,
 /* Values that there are not have dy 0. */
 DDP__UNIT_INLINE void sum_unit(const struct ddp__bn_silu *p,
                                const struct ddp__bn_line *l, size_t i,
-                               size_t at, __mmask32 m)
+                               size_t at, __mmask32 m, bool gated)
 {
     float *s1 = p->kept, *s2 = p->kept + 2 * p->odd;
     v16 x[2], dy[2];
@@ -184,7 +228,7 @@ DDP__UNIT_INLINE void sum_unit(const struct ddp__bn_silu *p,
         v16 d = _mm512_sub_ps(x[j], _mm512_loadu_ps(p->mean + at));
         v16 z = _mm512_fmadd_ps(d, _mm512_loadu_ps(p->a + at),
                                 _mm512_loadu_ps(p->shift + at));
-        v16 dz = slope(z, dy[j]);
+        v16 dz = slope(z, gated ? behind_gate(p, dy[j], at, m) : dy[j]);
 
         _mm512_storeu_ps(s1 + at, _mm512_add_ps(_mm512_loadu_ps(s1 + at), dz));
         _mm512_storeu_ps(s2 + at,
@@ -193,19 +237,33 @@ DDP__UNIT_INLINE void sum_unit(const struct ddp__bn_silu *p,
 }
 
 /* Values first .. end - 1, of which the first begins a period. */
-DDP__UNIT_TARGET static void sum_values(const struct ddp__bn_silu *p,
-                                        const struct ddp__bn_line *l,
-                                        size_t first, size_t end)
+DDP__UNIT_INLINE void sum_values(const struct ddp__bn_silu *p,
+                                 const struct ddp__bn_line *l, size_t first,
+                                 size_t end, bool gated)
 {
     size_t at = 0, i = first;
 
     for (; i + DDP__UNIT <= end; i += DDP__UNIT) {
-        sum_unit(p, l, i, at / 2, 0xffffffff);
+        sum_unit(p, l, i, at / 2, 0xffffffff, gated);
         at += DDP__UNIT;
         at = at < p->period ? at : at - p->period;
     }
     if (i < end)
-        sum_unit(p, l, i, at / 2, ((__mmask32)1 << (end - i)) - 1);
+        sum_unit(p, l, i, at / 2, ((__mmask32)1 << (end - i)) - 1, gated);
+}
+
+DDP__UNIT_TARGET static void sum_plain(const struct ddp__bn_silu *p,
+                                       const struct ddp__bn_line *l,
+                                       size_t first, size_t end)
+{
+    sum_values(p, l, first, end, false);
+}
+
+DDP__UNIT_TARGET static void sum_gated(const struct ddp__bn_silu *p,
+                                       const struct ddp__bn_line *l,
+                                       size_t first, size_t end)
+{
+    sum_values(p, l, first, end, true);
 }
 
 /* Where value i of a period, or of those after it, has its sum. */
@@ -214,16 +272,32 @@ static size_t place(const struct ddp__bn_silu *p, size_t i)
     return i / 2 + i % 2 * p->odd;
 }
 
-void ddp__bn_silu_sum(const struct ddp__bn_silu *p,
-                      const struct ddp__bn_line *l, double *sum)
+/* Add the sums of a line. */
+static void add_line(const struct ddp__bn_silu *p, const struct ddp__bn_line *l,
+                     bool gated)
 {
     size_t len = SUMS * 2 * p->odd, block = DDP__BN_BLOCK * p->period;
 
-    memset(p->sum, 0, len * sizeof(*p->sum));
     for (size_t i = 0; i < l->len; i += block) {
         memset(p->kept, 0, len * sizeof(*p->kept));
-        sum_values(p, l, i, l->len - i < block ? l->len : i + block);
+        (gated ? sum_gated
+               : sum_plain)(p, l, i, l->len - i < block ? l->len : i + block);
         ddp__bn_add(p->sum, p->kept, len);
+    }
+}
+
+void ddp__bn_silu_sum(const struct ddp__bn_silu *p,
+                      const struct ddp__bn_line *l,
+                      const struct ddp__bn_gate *gate, double *sum)
+{
+    memset(p->sum, 0, SUMS * 2 * p->odd * sizeof(*p->sum));
+    if (!gate)
+        add_line(p, l, false);
+    for (size_t i = 0; gate && i < gate->samples; i++) {
+        struct ddp__bn_line of = sample_of(l, gate, i);
+
+        ddp__bn_silu_set_gate(p, gate, i);
+        add_line(p, &of, true);
     }
     for (size_t k = 0; k < SUMS; k++, sum += p->period)
         for (size_t i = 0; i < p->period; i++) {

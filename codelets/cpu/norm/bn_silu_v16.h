@@ -11,12 +11,16 @@
 DDP__X86_ONLY void ddp__bn_silu_normalise(const struct ddp__bn_silu *p,
                                           const struct ddp__bn_line *l);
 
-/* sum = the sums of dz, and after a period those of dz (x - mean). */
+/* sum = the sums of dz, and after a period those of dz (x - mean).  gate: NULL,
+ * or what dy is multiplied by; a line then is all of its samples. */
 DDP__X86_ONLY void ddp__bn_silu_sum(const struct ddp__bn_silu *p,
-                                    const struct ddp__bn_line *l, double *sum);
+                                    const struct ddp__bn_line *l,
+                                    const struct ddp__bn_gate *gate,
+                                    double *sum);
 
 /* to = dx */
 DDP__X86_ONLY void ddp__bn_silu_spread(const struct ddp__bn_silu *p,
-                                       const struct ddp__bn_line *l);
+                                       const struct ddp__bn_line *l,
+                                       const struct ddp__bn_gate *gate);
 
 #endif

@@ -7,6 +7,8 @@ libddp_core_la_SOURCES += \
     %D%/bn_bwd.c \
     %D%/bn_bwd_loops.c \
     %D%/bn_bwd_loops.h \
+    %D%/bn_gate.c \
+    %D%/bn_gate.h \
     %D%/bn_line_v16.c \
     %D%/bn_line_v16.h \
     %D%/bn_loops.c \

@@ -1,0 +1,59 @@
+/* bn_gate.c - gradients behind a product of pixels with a gate
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * For norms whose own loops (bn_silu_v16.c) do not multiply.
+ */
+#include "config.h"
+
+#include "base/error.h"
+#include "bn_gate.h"
+#include "cpu/cpu.h"
+#include "cpu/thread.h"
+
+DDP__INLINE void factors(const void *restrict s, const void *restrict dm,
+                         float share, size_t c, float *restrict to, bool b)
+{
+    for (size_t i = 0; i < c; i++) {
+        to[i] = ddp__load(s, i, b);
+        to[c + i] = ddp__load(dm, i, b) * share;
+    }
+}
+
+/* f: factors of a sample, then summands. */
+DDP__INLINE void apply(const void *restrict dy, const float *restrict f,
+                       size_t rows, size_t c, void *restrict to, bool b)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < c; i++)
+            ddp__store(to, r * c + i,
+                       ddp__load(dy, r * c + i, b) * f[i] + f[c + i], b);
+}
+
+DDP__CLONES static void apply_f32(const void *dy, const float *f, size_t rows,
+                                  size_t c, void *to)
+{
+    apply(dy, f, rows, c, to, false);
+}
+
+DDP__CLONES static void apply_bf16(const void *dy, const float *f, size_t rows,
+                                   size_t c, void *to)
+{
+    apply(dy, f, rows, c, to, true);
+}
+
+int ddp__bn_gate_apply(const struct ddp__bn_gate *g, const void *dy, void *to)
+{
+    float *f = ddp__scratch(2 * g->c * sizeof(*f));
+
+    if (!f)
+        return DDP_ENOMEM;
+    for (size_t n = 0; n < g->samples; n++) {
+        size_t at = n * g->pixels * g->c;
+
+        factors(ddp__at(g->s, n * g->c, g->b), ddp__at(g->dm, n * g->c, g->b),
+                1 / (float)g->pixels, g->c, f, g->b);
+        (g->b ? apply_bf16 : apply_f32)(ddp__at(dy, at, g->b), f, g->pixels,
+                                        g->c, ddp__to(to, at, g->b));
+    }
+    return 0;
+}
