@@ -179,6 +179,14 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(scale_skip, CHAIN(SKIP(CHAIN(NORM_CONV(4, 4, 3, .pad = 1), BN(4),        \
                                    ddp_channel_scale_new(gate(4, 2)))),        \
                         RELU))                                                 \
+    X(scale_silu, CHAIN(NORM_CONV(4, 6, 3, .pad = 1), BN(6), ACT(DDP_SILU),    \
+                        ddp_channel_scale_new(gate(6, 3)), CONV(6, 2, 1)))     \
+    X(scale_hardswish,                                                         \
+      CHAIN(NORM_CONV(4, 6, 3, .pad = 1), BN(6), ACT(DDP_HARDSWISH),           \
+            ddp_channel_scale_new(gate(6, 3)), CONV(6, 2, 1)))                 \
+    X(scale_shared,                                                            \
+      CHAIN(NORM_CONV(4, 6, 3, .pad = 1), BN(6), ACT(DDP_SILU),                \
+            SKIP(ddp_channel_scale_new(gate(6, 3))), CONV(6, 2, 1)))           \
     X(nested,                                                                  \
       CHAIN(CHAIN(CONV(4, 6, 3), CHAIN(RELU)), CHAIN(CHAIN(CONV(6, 3, 1)))))   \
     X(ends_nested, CHAIN(CHAIN(NORM_CONV(4, 6, 3), BN(6)), RELU))

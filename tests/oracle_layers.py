@@ -229,6 +229,15 @@ CASES = {
     "scale_skip": (lambda: seq(
         Skip(seq(norm_conv(4, 4, 3, padding=1), bn(4), Scale(gate(4, 2)))),
         relu()), SHAPE),
+    "scale_silu": (lambda: seq(
+        norm_conv(4, 6, 3, padding=1), bn(6), nn.SiLU(), Scale(gate(6, 3)),
+        conv(6, 2, 1)), SHAPE),
+    "scale_hardswish": (lambda: seq(
+        norm_conv(4, 6, 3, padding=1), bn(6), nn.Hardswish(),
+        Scale(gate(6, 3)), conv(6, 2, 1)), SHAPE),
+    "scale_shared": (lambda: seq(
+        norm_conv(4, 6, 3, padding=1), bn(6), nn.SiLU(),
+        Skip(Scale(gate(6, 3))), conv(6, 2, 1)), SHAPE),
     "nested": (lambda: seq(seq(conv(4, 6, 3), seq(relu())),
                            seq(seq(conv(6, 3, 1)))), SHAPE),
     "ends_nested": (lambda: seq(seq(norm_conv(4, 6, 3), bn(6)), relu()),

@@ -34,6 +34,7 @@ static ddp_graph_t *build(const char *model, enum ddp__mode mode, double us,
                                    .cap = 8,
                                    .loss = {.kind = DDP_CUSTOM_LOSS},
                                    .on_gpus = sums,
+                                   .gates = !sums,
                                    .folds = mode == DDP__INFER,
                                    .merged = merged,
                                    .segment_us = us,
@@ -81,7 +82,7 @@ static bool is_cut(const ddp_graph_t *g)
 static bool enters_bucket(const struct ddp__node *n, int *bucket)
 {
     for (int b = 0; b < n->call.buffers; b++)
-        if (n->buf[b]->role == DDP__GRAD) {
+        if (n->buf[b] && n->buf[b]->role == DDP__GRAD) {
             if (*bucket >= 0 && n->buf[b]->bucket != *bucket)
                 return true;
             *bucket = n->buf[b]->bucket;
@@ -130,10 +131,10 @@ static int collisions(const ddp_graph_t *g)
             const struct ddp__node *n = g->node[i];
 
             for (int b = 0; b < n->call.buffers; b++) {
-                const ddp_value_t *v = n->buf[b]->base;
+                const ddp_value_t *v = n->buf[b] ? n->buf[b]->base : NULL;
                 const struct ddp__arena *home;
 
-                if (v->role != DDP__ACTIVATION)
+                if (!v || v->role != DDP__ACTIVATION)
                     continue;
                 home = &g->arena[v->arena];
                 bad += n->call.buf[b].offset != v->offset;
@@ -143,9 +144,10 @@ static int collisions(const ddp_graph_t *g)
                 bad += n->access[b] != DDP_WRITE && !good[v->id];
             }
             for (int b = 0; b < n->call.buffers; b++) {
-                const ddp_value_t *v = n->buf[b]->base;
+                const ddp_value_t *v = n->buf[b] ? n->buf[b]->base : NULL;
 
-                if (v->role != DDP__ACTIVATION || n->access[b] == DDP_READ)
+                if (!v || v->role != DDP__ACTIVATION ||
+                    n->access[b] == DDP_READ)
                     continue;
                 for (int w = 0; w < g->values; w++)
                     if (g->value[w]->role == DDP__ACTIVATION &&
@@ -281,6 +283,27 @@ static void test_gates(const char *model, int gates)
             freed += g->node[i]->buf[DDP__SCALE_FWD_X]->base->last_use <
                      g->forward_nodes;
     is_int(freed, gates, "%s: channels to be scaled are not kept", model);
+    ddp__graph_free(g);
+}
+
+/* On CPUs, no gradient of what is scaled is in memory where a norm makes it:
+ * there is nothing to add the mean's to. */
+static void test_gated_norms(const char *model, int norms, int pools)
+{
+    ddp_graph_t *g;
+    int gated = 0, means = 0;
+
+    sums = false;
+    g = build(model, DDP__TRAIN, 0, false);
+    sums = true;
+    for (int i = g->forward_nodes; i < g->nodes; i++) {
+        gated += g->node[i]->call.op == DDP__OP_BN_GATED_BWD;
+        means += g->node[i]->call.op == DDP__OP_MEAN_POOL_BWD;
+    }
+    ok(gated == norms && means == pools,
+       "%s on CPUs: %d norms multiply by a gate, %d gradients of means", model,
+       gated, means);
+    is_int(collisions(g), 0, "what is read is what was written");
     ddp__graph_free(g);
 }
 
@@ -444,6 +467,8 @@ int main(void)
     }
     test_gates("efficientnet_b0", 16);
     test_gates("mobilenet_v3_large", 5);
+    test_gated_norms("efficientnet_b0", 16, 1);
+    test_gated_norms("mobilenet_v3_large", 5, 4);
     test_sums();
     test_pad();
     return done_testing();

@@ -53,6 +53,8 @@ struct ddp__graph_spec {
                           computed; see `inverse` of batch norm */
     bool folds;        /* batch norms of evaluation become a part of the
                           convolutions before them */
+    bool gates;        /* backward of batch norms multiplies by gates: see
+                          BN_GATED_BWD */
     bool merged;       /* gradients are merged with those of other lanes */
     double segment_us; /* minimum duration of a task; 0: one node per task */
     double forward_us; /* of one of the forward pass; 0: the same */
@@ -68,6 +70,12 @@ struct ddp__graph_spec {
     int (*output)(const struct ddp__task *t, void *arg);
     int (*output_dx)(const struct ddp__task *t, void *arg);
     void *arg;
+};
+
+/* What backward is to make of the gradient dy that it gets next: see
+ * BN_GATED_BWD.  dm NULL: nothing. */
+struct ddp__gate {
+    ddp_value_t *s, *dm;
 };
 
 struct ddp_graph {
@@ -90,8 +98,9 @@ struct ddp_graph {
     enum ddp__phase phase;
     enum ddp_act fuse_act; /* for the next forward to use */
     ddp_value_t *fuse_residual;
-    uint32_t masks; /* dropouts so far: the key of the next */
-    int aux;        /* auxiliary classifiers around what is being built */
+    struct ddp__gate gate; /* for the next backward, of a batch norm */
+    uint32_t masks;        /* dropouts so far: the key of the next */
+    int aux; /* auxiliary classifiers around what is being built */
     char path[160];
     bool teaching; /* the teacher is being built */
     bool inspect;  /* keep spans */

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "graph/graph.h"
 #include "graph/node.h"
+#include "layers/batch_norm.h"
 #include "layers/defaults.h"
 
 struct batch_norm {
@@ -186,6 +187,27 @@ static void backward_sync(ddp_graph_t *g, const struct ddp_record *r,
                   [DDP__BN_SYNC_BWD_DX] = dx, [DDP__BN_SYNC_BWD_DR] = dr));
 }
 
+/* The same, where dy has to be multiplied by a gate. */
+static ddp_value_t *backward_gated(ddp_graph_t *g, const struct ddp_record *r,
+                                   struct ddp__call call, ddp_value_t *dy)
+{
+    struct ddp__gate gate = g->gate;
+    ddp_value_t *w = ddp_graph_param(g, r->layer);
+    ddp_value_t *dw = ddp_graph_param_gradient(g, r->layer);
+    ddp_value_t *dx = ddp__value_like(g, r->x->shape);
+
+    g->gate.dm = NULL;
+    call.op = DDP__OP_BN_GATED_BWD;
+    ddp__emit(
+        g, &call,
+        DDP__VALUES([DDP__BN_GATED_BWD_X] = r->x, [DDP__BN_GATED_BWD_DY] = dy,
+                    [DDP__BN_GATED_BWD_S] = gate.s,
+                    [DDP__BN_GATED_BWD_DM] = gate.dm, [DDP__BN_GATED_BWD_W] = w,
+                    [DDP__BN_GATED_BWD_STAT] = r->saved,
+                    [DDP__BN_GATED_BWD_G] = dw, [DDP__BN_GATED_BWD_DX] = dx));
+    return r->x->needs_gradient ? dx : NULL;
+}
+
 /* One operation computes the gradients of x, of the parameters and of the
  * residual, and passes the statistics on to the running ones. */
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
@@ -200,6 +222,8 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
 
     if (!ddp__graph_trains(g, l))
         return backward_frozen(b, g, r, dy);
+    if (g->gate.dm)
+        return backward_gated(g, r, call, dy);
     dx = ddp__value_like(g, r->x->shape);
     if (r->residual)
         dr = r->residual->grad = ddp__value_like(g, r->x->shape);
@@ -238,6 +262,13 @@ static const struct ddp_layer_ops ops = {
              DDP_FUSE_ACT(DDP_RELU6) | DDP_FUSE_ACT(DDP_SILU) |
              DDP_FUSE_ACT(DDP_HARDSWISH),
 };
+
+bool ddp__norm_gates(const ddp_graph_t *g, const struct ddp_record *r)
+{
+    return g->spec.gates && !g->spec.sync_bn && r->layer->ops == &ops &&
+           ddp__graph_trains(g, r->layer) && !r->residual && !r->mask &&
+           slope_of(r) == r->x;
+}
 
 static const struct ddp_batch_norm_options defaults = {DDP__NORM_DEFAULTS};
 

@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "graph/layer.h"
 #include "graph/pass.h"
+#include "layers/batch_norm.h"
 
 static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 {
@@ -48,10 +49,42 @@ static bool follows_from_y(const ddp_graph_t *g, const struct ddp_record *r)
     return false;
 }
 
+/* Whether the gate begins with the means of whole images, and of x nothing but
+ * these, the gate's factor and the norm that x comes from is computed. */
+static bool is_gate_of_norm(const ddp_graph_t *g, const struct ddp_record *r)
+{
+    bool means = false;
+    int uses = 0;
+
+    for (int i = 0; i < g->nodes; i++) {
+        const struct ddp__node *n = g->node[i];
+
+        for (int b = 0; b < n->call.buffers; b++)
+            uses += n->buf[b] && n->buf[b]->base == r->x->base;
+        means |= n->call.op == DDP__OP_MEAN_POOL_FWD && n->call.pool.adaptive &&
+                 n->buf[DDP__MEAN_POOL_FWD_X] == r->x &&
+                 n->buf[DDP__MEAN_POOL_FWD_Y] == g->record[r->begin].y &&
+                 g->record[r->begin].y->shape.h == 1 &&
+                 g->record[r->begin].y->shape.w == 1;
+    }
+    return means && uses == 3;
+}
+
+/* Whether the norm before this one multiplies dy by the factors and adds the
+ * gradient of the means: no gradient of x is in memory then. */
+static bool may_gate(const ddp_graph_t *g, const struct ddp_record *r)
+{
+    return r->begin > 0 && r->begin < r->end && r->x->needs_gradient &&
+           g->record[r->begin - 1].y == r->x &&
+           ddp__norm_gates(g, &g->record[r->begin - 1]) &&
+           g->record[r->begin].begin == r->begin && is_gate_of_norm(g, r);
+}
+
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {
-    ddp_value_t *dx = ddp__value_like(g, r->x->shape);
+    bool gates = may_gate(g, r);
+    ddp_value_t *dx = gates ? NULL : ddp__value_like(g, r->x->shape);
     ddp_value_t *ds = ddp__value_like(g, r->saved->shape);
     struct ddp__call call = {.op = DDP__OP_SCALE_BWD,
                              .scaled = follows_from_y(g, r)};
@@ -62,6 +95,11 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
         DDP__VALUES([DDP__SCALE_BWD_X] = call.scaled ? r->y : r->x,
                     [DDP__SCALE_BWD_S] = r->saved, [DDP__SCALE_BWD_DY] = dy,
                     [DDP__SCALE_BWD_DX] = dx, [DDP__SCALE_BWD_DS] = ds));
+    if (gates) {
+        ds = ddp__backward_range(g, r->begin + 1, r->end, ds);
+        g->gate = (struct ddp__gate){r->saved, ds};
+        return dy;
+    }
     ds = ddp__backward_range(g, r->begin, r->end, ds);
     return r->x->needs_gradient ? ddp__value_sum(g, dx, ds, dy) : NULL;
 }

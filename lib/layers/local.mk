@@ -6,6 +6,7 @@ LIB_SOURCES += \
     %D%/act.h \
     %D%/aux.c \
     %D%/batch_norm.c \
+    %D%/batch_norm.h \
     %D%/chain.c \
     %D%/channel_scale.c \
     %D%/conv.c \
