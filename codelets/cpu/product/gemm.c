@@ -210,55 +210,22 @@ DDP__V16_INLINE void rows_of_block(enum kind kind, int wide, size_t rows,
     }
 }
 
-DDP__V16 static void whole(size_t rows, const struct block *t)
-{
-    rows_of_block(FLOATS, 2, rows, t);
-}
-
-DDP__V16 static void half(size_t rows, const struct block *t)
-{
-    rows_of_block(FLOATS, 1, rows, t);
-}
-
-DDP__V16 static void whole_i16(size_t rows, const struct block *t)
-{
-    rows_of_block(INTEGERS, 2, rows, t);
-}
-
-DDP__V16 static void half_i16(size_t rows, const struct block *t)
-{
-    rows_of_block(INTEGERS, 1, rows, t);
-}
-
-DDP__V16 static void whole_stream(size_t rows, const struct block *t)
-{
-    rows_of_block(FROM_MEMORY, 2, rows, t);
-}
-
-DDP__V16 static void half_stream(size_t rows, const struct block *t)
-{
-    rows_of_block(FROM_MEMORY, 1, rows, t);
-}
-
-DDP__V16 static void whole_finish(size_t rows, const struct block *t)
-{
-    rows_of_block(FINISH, 2, rows, t);
-}
-
-DDP__V16 static void half_finish(size_t rows, const struct block *t)
-{
-    rows_of_block(FINISH, 1, rows, t);
-}
-
-DDP__V16 static void whole_fetch(size_t rows, const struct block *t)
-{
-    rows_of_block(FETCH, 2, rows, t);
-}
-
-DDP__V16 static void half_fetch(size_t rows, const struct block *t)
-{
-    rows_of_block(FETCH, 1, rows, t);
-}
+/* A function for each kind, of a whole panel and of half of one. */
+#define WIDTHS(kind, suffix)                                                   \
+    DDP__V16 static void whole##suffix(size_t rows, const struct block *t)     \
+    {                                                                          \
+        rows_of_block(kind, 2, rows, t);                                       \
+    }                                                                          \
+    DDP__V16 static void half##suffix(size_t rows, const struct block *t)      \
+    {                                                                          \
+        rows_of_block(kind, 1, rows, t);                                       \
+    }
+WIDTHS(FLOATS, )
+WIDTHS(INTEGERS, _i16)
+WIDTHS(FROM_MEMORY, _stream)
+WIDTHS(FINISH, _finish)
+WIDTHS(FETCH, _fetch)
+#undef WIDTHS
 
 static void run_finish(bool wide, size_t rows, struct block *t, size_t line)
 {
