@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 
 #include "base/error.h"
 #include "fuzz.h"
+#include "remove_tree.h"
 
 /* Bytes that a damaged copy may be longer than the file. */
 enum { GROWTH = 512 };
@@ -25,18 +25,9 @@ enum { GROWTH = 512 };
 
 static char top[64];
 
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *f)
-{
-    (void)st;
-    (void)type;
-    (void)f;
-    return remove(path);
-}
-
 static void remove_files(void)
 {
-    nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(top);
 }
 
 static void make_top(void)

@@ -6,6 +6,7 @@
 # What the tests share.
 check_LTLIBRARIES = %D%/libcheck.la
 %C%_libcheck_la_SOURCES = \
+    %D%/backends.h \
     %D%/check.c \
     %D%/check.h \
     %D%/copy_layer.h \
@@ -25,6 +26,8 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/ranks_fork.h \
     %D%/pixel_layer.h \
     %D%/random.h \
+    %D%/remove_tree.h \
+    %D%/same_bits.h \
     %D%/small_net.h \
     %D%/sums.h \
     %D%/torch_part.c \

@@ -4,11 +4,11 @@
 #ifndef SCRATCH_H
 #define SCRATCH_H
 
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "make_image.h"
+#include "remove_tree.h"
 #include "tap.h"
 
 static char scratch_top[] = "/tmp/ddp-test-XXXXXX";
@@ -47,18 +47,9 @@ static MAKE_UNUSED void put_text(const char *name, const char *text)
     put(name, text, strlen(text));
 }
 
-static int scratch_remove_one(const char *path, const struct stat *st, int type,
-                              struct FTW *f)
-{
-    (void)st;
-    (void)type;
-    (void)f;
-    return remove(path);
-}
-
 static void scratch_remove(void)
 {
-    nftw(scratch_top, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(scratch_top);
 }
 
 static void scratch_make(void)

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/context.h"
+#include "backends.h"
 #include "defaults.h"
+#include "same_bits.h"
 #include "tap.h"
 
 enum { IN = 5, MID = 4, CLASSES = 12, N = 22, SUB = 3 };
@@ -263,24 +265,14 @@ static uint32_t train(const char *ncpu, const char *scheduler)
         ddp_chain_new(trunk(), aux(CLASSES), head("head", CLASSES), DDP_END);
     ddp_dataset_t *d = samples();
     ddp_trainer_t *t;
-    uint32_t crc = 0;
 
-    setenv("STARPU_NCPU", ncpu, 1);
-    if (scheduler)
-        setenv("STARPU_SCHED", scheduler, 1);
-    ddp = ddp_init(NULL);
+    ddp = start_under(scheduler, ncpu, NULL, NULL);
     t = ddp_trainer_new(
         ddp, c, d,
         &(struct ddp_train_config){
             TRAIN_DEFAULTS, .optimizer = ddp_momentum(0.1f, 0.9f),
             .sub_batch = SUB, .batch = N, .lanes = 3, .steps = 3});
-    if (!t || ddp_trainer_train(t) < 0 || ddp_chain_checksum(c, &crc) < 0)
-        diag("%s", ddp_errmsg());
-    ddp_trainer_free(t);
-    ddp_dataset_free(d);
-    ddp_chain_free(c);
-    ddp_finish(ddp);
-    return crc;
+    return train_and_end(ddp, t, c, d, NULL);
 }
 
 static void test_bits(void)
@@ -294,14 +286,9 @@ static void test_bits(void)
 
 int main(void)
 {
-    static const char *const backends[] = {"cpu", "ref"};
-
-    for (int i = 0; i < 2; i++) {
-        if (!(ddp = ddp_init(&(struct ddp_config){START_DEFAULTS,
-                                                  .backend = backends[i]}))) {
-            skip(1, "%s", ddp_errmsg());
+    for (int i = 0; i < BACKENDS; i++) {
+        if (!(ddp = begin_backend(i)))
             continue;
-        }
         test_sum(backends[i]);
         test_first();
         test_pullback();

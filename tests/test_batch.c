@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/context.h"
+#include "backends.h"
 #include "defaults.h"
 #include "number.h"
 #include "tap.h"
@@ -303,15 +304,9 @@ static void test_counts(void)
 
 int main(void)
 {
-    for (int i = 0; i < 2; i++) {
-        const char *backend = i ? "ref" : "cpu";
-
-        if (!(ddp = ddp_init(
-                  &(struct ddp_config){START_DEFAULTS, .backend = backend}))) {
-            skip(1, "%s", ddp_errmsg());
+    for (int i = 0; i < BACKENDS; i++) {
+        if (!(ddp = begin_backend(i)))
             continue;
-        }
-        diag("%s", ddp_describe(ddp));
         test_sums(i == 0);
         test_cut(3, (struct cut){"3 lanes of one", 1, 3});
         test_cut(3, (struct cut){"3 of one in 2 lanes", 1, 2});

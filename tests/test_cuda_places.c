@@ -13,13 +13,13 @@ int main(void)
     skip_all("built without CUDA");
 }
 #else
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cuda/gpu_places.h"
+#include "remove_tree.h"
 
 static const char *const libraries[] = {"libmade-up-a.so.1",
                                         "libmade-up-b.so.1", NULL};
@@ -175,15 +175,6 @@ static void test_toolkits(void)
     ddp__folders_free(&f);
 }
 
-static int remove_one(const char *path, const struct stat *s, int type,
-                      struct FTW *ftw)
-{
-    (void)s;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 int main(void)
 {
     if (!mkdtemp(root))
@@ -191,7 +182,7 @@ int main(void)
     test_wheels();
     test_one_place();
     test_toolkits();
-    nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(root);
     return done_testing();
 }
 #endif

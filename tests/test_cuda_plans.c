@@ -28,6 +28,7 @@ int main(void)
 #include "cuda/variant.h"
 #include "driver.h"
 #include "graph/graph.h"
+#include "remove_tree.h"
 #include "tap.h"
 
 /* cuDNN opens libraries and closes them again, and their beginnings of C++ look
@@ -585,15 +586,6 @@ static int note_file(const char *path, const struct stat *s, int what,
     return 0;
 }
 
-static int delete (const char *path, const struct stat *s, int what,
-                   struct FTW *f)
-{
-    (void)s;
-    (void)what;
-    (void)f;
-    return remove(path);
-}
-
 static void make_folder(void)
 {
     const char *tmp = getenv("TMPDIR");
@@ -637,7 +629,7 @@ static void test_files(void)
     ok(!from_disk(&c), "another device has another plan");
     c.cap = 9;
     ok(!from_disk(&c), "so has another number of samples");
-    nftw(folder, delete, 8, FTW_DEPTH | FTW_PHYS);
+    remove_tree(folder);
 }
 
 /* A checkpoint keeps this text: bits depend on both. */

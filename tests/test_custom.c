@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/context.h"
+#include "backends.h"
 #include "custom_data.h"
 #include "tap.h"
 
@@ -509,14 +510,9 @@ static void test_ownership(void)
 
 int main(void)
 {
-    for (int i = 0; i < 2; i++) {
-        ddp = ddp_init(
-            &(struct ddp_config){START_DEFAULTS, .backend = i ? "ref" : "cpu"});
-        if (!ddp) {
-            skip(1, "%s", ddp_errmsg());
+    for (int i = 0; i < BACKENDS; i++) {
+        if (!(ddp = begin_backend(i)))
             continue;
-        }
-        diag("%s", ddp_describe(ddp));
         test_slopes();
         test_accumulation();
         test_options();

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/context.h"
+#include "backends.h"
 #include "defaults.h"
 #include "tap.h"
 
@@ -256,13 +257,10 @@ static void test_training(void)
 int main(void)
 {
     fill();
-    for (int i = 0; i < 2; i++) {
-        backend = i ? "ref" : "cpu";
-        if (!(ddp = ddp_init(
-                  &(struct ddp_config){START_DEFAULTS, .backend = backend}))) {
-            skip(1, "%s", ddp_errmsg());
+    for (int i = 0; i < BACKENDS; i++) {
+        backend = backends[i];
+        if (!(ddp = begin_backend(i)))
             continue;
-        }
         test_values(0.2f);
         test_values(0.5f);
         test_values(0.75f);

@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "base/philox.h"
 #include "runtime/context.h"
 #include "defaults.h"
+#include "remove_tree.h"
 #include "tap.h"
 
 enum { SIZE = 6, LEN = SIZE * SIZE * 2, CLASSES = 4, COUNT = 40, STEPS = 12 };
@@ -253,15 +253,6 @@ static void test_skip(ddp_t *ddp, const char *backend)
 
 /* ---- checkpoints -------------------------------------------------------- */
 
-static int remove_one(const char *path, const struct stat *s, int kind,
-                      struct FTW *f)
-{
-    (void)s;
-    (void)kind;
-    (void)f;
-    return remove(path);
-}
-
 static ddp_trainer_t *saving(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d,
                              const char *dir, double decay)
 {
@@ -329,7 +320,7 @@ static void test_checkpoint(ddp_t *ddp, ddp_dataset_t *d)
     }
     ddp_chain_free(c);
     resume(ddp, d, dir, cut, whole);
-    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(dir);
 }
 
 static void test_errors(ddp_t *ddp, ddp_dataset_t *d)

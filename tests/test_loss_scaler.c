@@ -13,6 +13,7 @@
 #include "runtime/context.h"
 #include "defaults.h"
 #include "number.h"
+#include "same_bits.h"
 #include "tap.h"
 
 enum { SIZE = 6, BATCH = 8, STEPS = 7, BAD = 3, TARGETS = 3 };
@@ -158,20 +159,6 @@ static void train(ddp_t *ddp, struct run *r)
     ddp_chain_free(chain);
 }
 
-static ddp_t *start(const char *sched, const char *ncpu)
-{
-    ddp_t *ddp;
-
-    if (sched)
-        setenv("STARPU_SCHED", sched, 1);
-    else
-        unsetenv("STARPU_SCHED");
-    setenv("STARPU_NCPU", ncpu, 1);
-    if (!(ddp = ddp_init(NULL)))
-        bail_out("%s", ddp_errmsg());
-    return ddp;
-}
-
 /* ---- same bits as without the step -------------------------------------- */
 
 static struct ddp_optimizer clipped(struct ddp_optimizer o)
@@ -211,7 +198,7 @@ static void test_fault(ddp_t *ddp, enum fault fault, struct ddp_optimizer o,
 
 static void test_faults(const char *sched, const char *ncpu)
 {
-    ddp_t *ddp = start(sched, ncpu);
+    ddp_t *ddp = start_under(sched, ncpu, NULL, NULL);
     char how[64];
 
     for (enum fault f = TARGET; f <= GRADIENT; f++) {
@@ -344,7 +331,7 @@ int main(void)
     test_faults(NULL, "2");
     test_faults("eager", "2");
     test_faults("dmdas", "2");
-    ddp = start(NULL, "2");
+    ddp = start_under(NULL, "2", NULL, NULL);
     test_names(ddp);
     test_seen(ddp);
     test_budget(ddp);

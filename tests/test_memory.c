@@ -14,7 +14,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "defaults.h"
+#include "remove_tree.h"
 #include "tap.h"
 
 enum { COUNT = 24, LEN = 6, CLASSES = 3, SECONDS = 60, SOME = 100 };
@@ -219,15 +219,6 @@ static void run_once(const char *dir, struct outcome *out)
 
 /* ---- in a process of its own -------------------------------------------- */
 
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *f)
-{
-    (void)st;
-    (void)type;
-    (void)f;
-    return remove(path);
-}
-
 static void child(int fd, const char *dir, long n)
 {
     struct outcome out = {0};
@@ -258,7 +249,7 @@ static int run_child(long n, struct outcome *out)
     close(fd[0]);
     if (pid < 0 || waitpid(pid, &status, 0) < 0)
         bail_out("no process");
-    nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    remove_tree(dir);
     return status;
 }
 
@@ -291,7 +282,7 @@ static int run_here(long n)
     run_once(top, &o);
     counting = false;
     is_int(o.rc, DDP_ENOMEM, "allocation %ld fails: %s", n, o.message);
-    nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    remove_tree(top);
     return done_testing();
 }
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "runtime/context.h"
+#include "backends.h"
 #include "custom_data.h"
 #include "tap.h"
 
@@ -321,14 +322,9 @@ static void test_workers(void)
 
 int main(void)
 {
-    for (int i = 0; i < 2; i++) {
-        ddp = ddp_init(
-            &(struct ddp_config){START_DEFAULTS, .backend = i ? "ref" : "cpu"});
-        if (!ddp) {
-            skip(1, "%s", ddp_errmsg());
+    for (int i = 0; i < BACKENDS; i++) {
+        if (!(ddp = begin_backend(i)))
             continue;
-        }
-        diag("%s", ddp_describe(ddp));
         test_pullback_counts();
         test_training_counts();
         test_kernel_failure(false);

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "backends.h"
 #include "defaults.h"
 #include "hand.h"
 #include "oracle.h"
@@ -554,14 +555,9 @@ int main(void)
                                                   .get = get});
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
         test_loss(losses[i].name, &losses[i].loss);
-    for (int i = 0; i < 2; i++) {
-        ddp = ddp_init(
-            &(struct ddp_config){START_DEFAULTS, .backend = i ? "ref" : "cpu"});
-        if (!ddp) {
-            skip(1, "%s", ddp_errmsg());
+    for (int i = 0; i < BACKENDS; i++) {
+        if (!(ddp = begin_backend(i)))
             continue;
-        }
-        diag("%s", ddp_describe(ddp));
         test_weighted(ddp, "plain", false, 0);
         test_weighted(ddp, "smoothed", false, 0.1f);
         test_weighted(ddp, "shares", true, 0.1f);

@@ -6,7 +6,6 @@
  */
 #include "config.h"
 
-#include <ftw.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +15,7 @@
 #include "image/load.h"
 #include "storage/storage.h"
 #include "defaults.h"
+#include "remove_tree.h"
 #include "tap.h"
 
 enum { MAX_SIZE = 256 };
@@ -27,15 +27,6 @@ enum { ALL, EXACT, TALLIES };
 struct tally {
     int compared, worst, failed, accepted;
 };
-
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *f)
-{
-    (void)st;
-    (void)type;
-    (void)f;
-    return remove(path);
-}
 
 /* Largest difference from the bytes in a file, or 1000 without them. */
 static int difference(const uint8_t *x, int size, const char *expected)
@@ -342,7 +333,7 @@ int main(void)
         compare();
     else if (rc != 77 && rc != 127)
         fail("the oracle ran (exit code %d)", rc);
-    nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(top);
     if (rc == 77 || rc == 127)
         skip_all("no Python with Pillow and torchvision");
     return done_testing();

@@ -12,25 +12,11 @@
 
 #include "defaults.h"
 #include "oracle.h"
+#include "same_bits.h"
 #include "tap.h"
 #include "train/trainer.h"
 
 enum { STEPS = 20, BATCH = 6, IN = 7, CLASSES = 4 };
-
-static ddp_t *start(const char *sched, const char *ncpu, const char *backend)
-{
-    ddp_t *ddp;
-
-    if (sched)
-        setenv("STARPU_SCHED", sched, 1);
-    else
-        unsetenv("STARPU_SCHED");
-    setenv("STARPU_NCPU", ncpu, 1);
-    if (!(ddp = ddp_init(
-              &(struct ddp_config){START_DEFAULTS, .backend = backend})))
-        bail_out("%s", ddp_errmsg());
-    return ddp;
-}
 
 /* ---- against PyTorch ---------------------------------------------------- */
 
@@ -153,7 +139,8 @@ static void test_torch(void)
     if (!(o = read = oracle_new("oracle_scale.py", NULL)))
         bail_out("oracle_scale.py failed");
     for (int i = 0; i < 3; i++) {
-        ddp_t *ddp = start(setting[i].sched, setting[i].ncpu, "ref");
+        ddp_t *ddp =
+            start_under(setting[i].sched, setting[i].ncpu, NULL, "ref");
         char how[40];
 
         snprintf(how, sizeof(how), "%s worker, %s", setting[i].ncpu,
@@ -218,7 +205,7 @@ static ddp_dataset_t *images(void)
 
 static uint32_t train(const char *sched, const char *ncpu, double *loss)
 {
-    ddp_t *ddp = start(sched, ncpu, "ref");
+    ddp_t *ddp = start_under(sched, ncpu, NULL, "ref");
     ddp_chain_t *c = rich();
     ddp_dataset_t *d = images();
     ddp_trainer_t *t = ddp_trainer_new(
@@ -226,18 +213,8 @@ static uint32_t train(const char *sched, const char *ncpu, double *loss)
         &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_adam(0.01f),
                                    .batch = 12, .sub_batch = 3, .lanes = 3,
                                    .epochs = 3, .dtype = DDP_F16, .seed = 2});
-    struct ddp_metrics m = {0};
-    uint32_t crc = 0;
 
-    if (!t || ddp_trainer_train(t) < 0 || ddp_trainer_evaluate(t, d, &m) < 0 ||
-        ddp_chain_checksum(c, &crc) < 0)
-        diag("%s", ddp_errmsg());
-    *loss = m.loss;
-    ddp_trainer_free(t);
-    ddp_dataset_free(d);
-    ddp_chain_free(c);
-    ddp_finish(ddp);
-    return crc;
+    return train_and_end(ddp, t, c, d, loss);
 }
 
 static void test_same_bits(void)
@@ -255,7 +232,7 @@ static void test_same_bits(void)
  * of which decide which way a maximum or a relu goes: 5 % of the norm. */
 static void test_gradients(void)
 {
-    ddp_t *ddp = start(NULL, "2", "ref");
+    ddp_t *ddp = start_under(NULL, "2", NULL, "ref");
     ddp_dataset_t *d = images();
     ddp_chain_t *c[2];
     double off = 0, size = 0;
@@ -328,7 +305,7 @@ static double move(ddp_t *ddp, ddp_dataset_t *d, enum ddp_dtype dtype)
 /* Weights of up to 1 in f32 are off by 2^-25 each, 1e-6 for some hundred. */
 static void test_clipping(void)
 {
-    ddp_t *ddp = start(NULL, "2", "ref");
+    ddp_t *ddp = start_under(NULL, "2", NULL, "ref");
     ddp_dataset_t *d = images();
 
     is_near(move(ddp, d, DDP_F32), 2 * 0.01, 2e-6,
@@ -349,7 +326,7 @@ static int nan_image(void *arg, int64_t index, uint64_t key,
 /* No scale helps against a loss of NaN. */
 static void test_budget(void)
 {
-    ddp_t *ddp = start(NULL, "2", "ref");
+    ddp_t *ddp = start_under(NULL, "2", NULL, "ref");
     ddp_chain_t *c = rich();
     ddp_dataset_t *d =
         ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
@@ -378,7 +355,7 @@ static void test_budget(void)
 /* CPU workers compute in f16 in plain C only, where that is asked for. */
 static void test_refusal(void)
 {
-    ddp_t *ddp = start(NULL, "2", "cpu");
+    ddp_t *ddp = start_under(NULL, "2", NULL, "cpu");
     ddp_chain_t *c = rich();
     ddp_dataset_t *d = images();
 
@@ -398,7 +375,7 @@ static void test_state(void)
 {
     static const double good[DDP__SCALER_STATE] = {7, 32, 3, 2, 1};
     static const double bad[DDP__SCALER_STATE] = {7, NAN, 3, 2, 1};
-    ddp_t *ddp = start(NULL, "1", "ref");
+    ddp_t *ddp = start_under(NULL, "1", NULL, "ref");
     ddp_chain_t *c = rich();
     ddp_dataset_t *d = images();
     ddp_trainer_t *t = ddp_trainer_new(

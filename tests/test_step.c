@@ -11,6 +11,7 @@
 #include "base/philox.h"
 #include "runtime/context.h"
 #include "defaults.h"
+#include "same_bits.h"
 #include "tap.h"
 
 enum { SIZE = 12, CLASSES = 5, COUNT = 61 };
@@ -89,27 +90,12 @@ struct setting {
 static uint32_t train(const struct setting *s, enum ddp_dtype dtype,
                       double *loss)
 {
-    struct ddp_metrics m = {0};
-    ddp_chain_t *chain;
+    ddp_t *ddp = start_under(s->sched, s->ncpu, s->segment_us, s->backend);
+    ddp_chain_t *chain = rich();
+    ddp_dataset_t *d = images(COUNT);
     ddp_trainer_t *t;
-    ddp_dataset_t *d;
-    uint32_t crc = 0;
-    ddp_t *ddp;
 
-    if (s->sched)
-        setenv("STARPU_SCHED", s->sched, 1);
-    else
-        unsetenv("STARPU_SCHED");
-    setenv("STARPU_NCPU", s->ncpu, 1);
-    setenv("DDP_SEGMENT_US", s->segment_us ? s->segment_us : "", 1);
-    if (!(ddp = ddp_init(
-              &(struct ddp_config){START_DEFAULTS, .backend = s->backend}))) {
-        diag("%s", ddp_errmsg());
-        return 0;
-    }
     ddp->channels = s->channels;
-    chain = rich();
-    d = images(COUNT);
     t = ddp_trainer_new(ddp, chain, d,
                         &(struct ddp_train_config){
                             TRAIN_DEFAULTS,
@@ -121,15 +107,7 @@ static uint32_t train(const struct setting *s, enum ddp_dtype dtype,
                             .seed = 3,
                             .dtype = dtype,
                         });
-    if (!t || ddp_trainer_train(t) < 0 || ddp_trainer_evaluate(t, d, &m) < 0 ||
-        ddp_chain_checksum(chain, &crc) < 0)
-        diag("%s", ddp_errmsg());
-    *loss = m.loss;
-    ddp_trainer_free(t);
-    ddp_dataset_free(d);
-    ddp_chain_free(chain);
-    ddp_finish(ddp);
-    return crc;
+    return train_and_end(ddp, t, chain, d, loss);
 }
 
 static void test_same_bits(enum ddp_dtype dtype, const char *name)

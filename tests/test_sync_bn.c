@@ -13,6 +13,7 @@
 #include "base/philox.h"
 #include "defaults.h"
 #include "runtime/context.h"
+#include "same_bits.h"
 #include "tap.h"
 
 enum { SIZE = 8, CLASSES = 5, COUNT = 44, BATCH = 20, ROOM = 1 << 15 };
@@ -178,43 +179,17 @@ struct setting {
     enum ddp_dtype dtype;
 };
 
-static ddp_t *start(const struct setting *s, const char *backend)
-{
-    ddp_t *ddp;
-
-    if (s->sched)
-        setenv("STARPU_SCHED", s->sched, 1);
-    else
-        unsetenv("STARPU_SCHED");
-    setenv("STARPU_NCPU", s->ncpu, 1);
-    setenv("DDP_SEGMENT_US", s->segment_us ? s->segment_us : "", 1);
-    ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .backend = backend});
-    if (!ddp)
-        bail_out("%s", ddp_errmsg());
-    return ddp;
-}
-
 /* The checksum of the weights after two epochs, each with a shorter step. */
 static uint32_t train(const struct setting *s)
 {
-    ddp_t *ddp = start(s, "cpu");
+    ddp_t *ddp = start_under(s->sched, s->ncpu, s->segment_us, "cpu");
     struct ddp_train_config cfg = config(3, true);
     ddp_chain_t *c = rich();
     ddp_dataset_t *d = images();
-    struct ddp_metrics m;
-    ddp_trainer_t *t;
-    uint32_t crc = 0;
+    double loss;
 
     cfg.dtype = s->dtype;
-    t = ddp_trainer_new(ddp, c, d, &cfg);
-    if (!t || ddp_trainer_train(t) < 0 || ddp_trainer_evaluate(t, d, &m) < 0 ||
-        ddp_chain_checksum(c, &crc) < 0)
-        diag("%s", ddp_errmsg());
-    ddp_trainer_free(t);
-    ddp_dataset_free(d);
-    ddp_chain_free(c);
-    ddp_finish(ddp);
-    return crc;
+    return train_and_end(ddp, ddp_trainer_new(ddp, c, d, &cfg), c, d, &loss);
 }
 
 static void test_bits(void)
@@ -347,16 +322,16 @@ static void test_needs(ddp_t *ddp)
 
 int main(void)
 {
-    ddp_t *ddp = start(&(struct setting){.ncpu = "1"}, "ref");
+    ddp_t *ddp = start_under(NULL, "1", NULL, "ref");
 
     test_numbers(ddp, "ref");
     ddp_finish(ddp);
-    ddp = start(&(struct setting){.ncpu = "1"}, "cpu");
+    ddp = start_under(NULL, "1", NULL, "cpu");
     test_numbers(ddp, "cpu");
     test_failure(ddp);
     ddp_finish(ddp);
     /* An operation is a task, so that both plans have the same tasks. */
-    ddp = start(&(struct setting){.ncpu = "1", .segment_us = "0"}, "cpu");
+    ddp = start_under(NULL, "1", "0", "cpu");
     test_needs(ddp);
     ddp_finish(ddp);
     test_bits();
