@@ -234,7 +234,7 @@ static const struct {
 #undef X
 };
 
-static const char *const act_names[DDP_ACT_COUNT] = {
+const char *const act_names[DDP_ACT_COUNT] = {
     [DDP_IDENTITY] = "identity",
     [DDP_RELU] = "relu",
     [DDP_RELU6] = "relu6",

@@ -9,4 +9,6 @@
 /* Name and chain of case i; false past the last.  The caller owns *chain. */
 bool layer_case(int i, char name[64], ddp_chain_t **chain);
 
+extern const char *const act_names[DDP_ACT_COUNT];
+
 #endif

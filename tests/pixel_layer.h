@@ -138,6 +138,27 @@ static inline struct pixel_sum pixel_output(const struct pixel_layer *l,
     return s;
 }
 
+/* That of y in shares of the norm; before: what y was, which is added, or NULL.
+ */
+static inline double pixel_error(const struct pixel_layer *l, bool turn,
+                                 const float *before)
+{
+    size_t o = (size_t)l->s.o, all = (size_t)l->s.n * l->pixels;
+    double error = 0, norm = 0;
+
+    for (size_t p = 0; p < all; p++)
+        for (size_t j = 0; j < o; j++) {
+            double want = pixel_output(l, p, j, turn).of, d;
+
+            want += before ? (double)before[p * o + j] : 0;
+            want = l->s.conv.act == DDP_RELU ? fmax(want, 0) : want;
+            d = pixel_value(l, l->y, p * o + j) - want;
+            error += d * d;
+            norm += want * want;
+        }
+    return sqrt(error / norm);
+}
+
 /* ---- tests -------------------------------------------------------------- */
 
 /* y of the weights, or of those transposed, and nothing else. */

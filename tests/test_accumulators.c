@@ -60,8 +60,31 @@ static double bytes_held(bool gpu)
     return most;
 }
 
-static double train(const struct setup *s)
+/* What a run finds out, in a process of its own; false: not all of it. */
+static bool run_apart(void (*run)(const void *of, void *result), const void *of,
+                      void *result, size_t size)
 {
+    bool whole;
+    int fd[2];
+    pid_t pid;
+
+    fflush(stdout);
+    if (pipe(fd) < 0 || (pid = fork()) < 0)
+        bail_out("no process");
+    if (pid == 0) {
+        run(of, result);
+        _exit(write(fd[1], result, size) == (ssize_t)size ? 0 : 1);
+    }
+    close(fd[1]);
+    whole = read(fd[0], result, size) == (ssize_t)size;
+    close(fd[0]);
+    waitpid(pid, NULL, 0);
+    return whole;
+}
+
+static void train(const void *of, void *held)
+{
+    const struct setup *s = of;
     ddp_t *ddp = ddp_init(
         &(struct ddp_config){START_DEFAULTS, .cpus = 1, .gpus = s->gpus});
     ddp_chain_t *net =
@@ -79,39 +102,23 @@ static double train(const struct setup *s)
                                  .sub_batch = 1,    .batch = s->lanes,
                                  .lanes = s->lanes, .steps = STEPS};
     ddp_trainer_t *t = ddp_trainer_new(ddp, net, data, &c);
-    double held = -1;
 
+    *(double *)held = -1;
     if (t && ddp_trainer_train(t) == 0)
-        held = bytes_held(s->gpus > 0);
+        *(double *)held = bytes_held(s->gpus > 0);
     else
         diag("%s", ddp_errmsg());
     ddp_trainer_free(t);
     ddp_dataset_free(data);
     ddp_chain_free(net);
     ddp_finish(ddp);
-    return held;
 }
 
-/* The same in a process of its own. */
 static double held(struct setup s)
 {
-    double bytes = -1;
-    int fd[2];
-    pid_t pid;
+    double bytes;
 
-    fflush(stdout);
-    if (pipe(fd) < 0 || (pid = fork()) < 0)
-        bail_out("no process");
-    if (pid == 0) {
-        bytes = train(&s);
-        _exit(write(fd[1], &bytes, sizeof(bytes)) == sizeof(bytes) ? 0 : 1);
-    }
-    close(fd[1]);
-    if (read(fd[0], &bytes, sizeof(bytes)) != sizeof(bytes))
-        bytes = -1;
-    close(fd[0]);
-    waitpid(pid, NULL, 0);
-    return bytes;
+    return run_apart(train, &s, &bytes, sizeof(bytes)) ? bytes : -1;
 }
 
 /* Accumulators of a run, where one with a single lane has one. */
@@ -238,8 +245,9 @@ struct network {
     bool sync_bn;
 };
 
-static struct planned run(const struct network *n)
+static void run(const void *of, void *result)
 {
+    const struct network *n = of;
     ddp_t *ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1});
     double before = resident();
     ddp_chain_t *net = ddp_model_new(
@@ -274,29 +282,16 @@ static struct planned run(const struct network *n)
     ddp_dataset_free(data);
     ddp_chain_free(net);
     ddp_finish(ddp);
-    return (struct planned){pool, (double)st.peak_bytes,
-                            pool + p.copies + p.scratch, before};
+    *(struct planned *)result = (struct planned){
+        pool, (double)st.peak_bytes, pool + p.copies + p.scratch, before};
 }
 
-/* The same in a process of its own. */
-static struct planned run_apart(struct network n)
+static struct planned planned(struct network n)
 {
-    struct planned p = {0};
-    int fd[2];
-    pid_t pid;
+    struct planned p;
 
-    fflush(stdout);
-    if (pipe(fd) < 0 || (pid = fork()) < 0)
-        bail_out("no process");
-    if (pid == 0) {
-        p = run(&n);
-        _exit(write(fd[1], &p, sizeof(p)) == sizeof(p) ? 0 : 1);
-    }
-    close(fd[1]);
-    if (read(fd[0], &p, sizeof(p)) != sizeof(p))
-        p.peak = 0;
-    close(fd[0]);
-    waitpid(pid, NULL, 0);
+    if (!run_apart(run, &n, &p, sizeof(p)))
+        bail_out("a run of %s ended early", n.model);
     return p;
 }
 
@@ -306,7 +301,7 @@ static struct planned run_apart(struct network n)
  * some before. */
 static void test_network(const char *model, int lanes, bool sync_bn)
 {
-    struct planned p = run_apart((struct network){model, lanes, 2, sync_bn});
+    struct planned p = planned((struct network){model, lanes, 2, sync_bn});
 
     ok(p.peak > 0 && p.plan / p.peak > 0.95 &&
            p.plan / p.peak < (sync_bn ? 1.1 : 1.05),
@@ -341,7 +336,7 @@ static void test_resident(void)
     skip(1, "a sanitizer takes memory of its own");
     return;
 #endif
-    p = run_apart((struct network){"mlp", 1, 16, false});
+    p = planned((struct network){"mlp", 1, 16, false});
     ok(p.resident > 0.95 * p.all && p.resident < 1.15 * p.all,
        "copies and scratch are there: %.1f MiB planned, %.1f used",
        p.all / (1 << 20), p.resident / (1 << 20));

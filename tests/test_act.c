@@ -15,19 +15,9 @@
 #include "cpu/store.h"
 #include "cpu/vector/unit_v16.h"
 #include "cpu/vector/vmath.h"
+#include "layer_cases.h"
 #include "ref/act.h"
 #include "tap.h"
-
-static const char *const names[DDP_ACT_COUNT] = {[DDP_IDENTITY] = "identity",
-                                                 [DDP_RELU] = "relu",
-                                                 [DDP_RELU6] = "relu6",
-                                                 [DDP_SILU] = "silu",
-                                                 [DDP_SIGMOID] = "sigmoid",
-                                                 [DDP_TANH] = "tanh",
-                                                 [DDP_GELU] = "gelu",
-                                                 [DDP_HARDSWISH] = "hardswish",
-                                                 [DDP_HARDSIGMOID] =
-                                                     "hardsigmoid"};
 
 /* Floats of all sizes; their last bits are mixed, and their number fills no
  * unit. */
@@ -104,8 +94,8 @@ static void test_accuracy(enum ddp_act a, bool slopes)
 
         way[i](a, slopes);
         e = worst(a, slopes);
-        ok(e < 1e-6, "%s, %s%s: within %.1e", names[a], i ? "units" : "loops",
-           slopes ? ", slope" : "", e);
+        ok(e < 1e-6, "%s, %s%s: within %.1e", act_names[a],
+           i ? "units" : "loops", slopes ? ", slope" : "", e);
     }
 }
 
@@ -128,7 +118,7 @@ static void test_bf16(enum ddp_act a)
     ddp__act_units(a, x16, NULL, y16, LEN, true);
     for (size_t i = 0; i < LEN; i++)
         bad += !is_rounded(y16[i], y[i]);
-    is_int(bad, 0, "%s: bf16 is the rounded result of f32", names[a]);
+    is_int(bad, 0, "%s: bf16 is the rounded result of f32", act_names[a]);
     fill();
 }
 
@@ -157,7 +147,7 @@ static void test_nan(enum ddp_act a)
     for (int i = 0; i < 33; i++)
         v[i] = NAN;
     ddp__act_units(a, v, NULL, to, 33, false);
-    ok(isnan(to[0]) && isnan(to[32]), "%s: a NaN remains one", names[a]);
+    ok(isnan(to[0]) && isnan(to[32]), "%s: a NaN remains one", act_names[a]);
 }
 
 int main(void)

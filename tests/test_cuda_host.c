@@ -42,7 +42,7 @@
             ddp__k_##name##_item(p, i, p->type);                               \
         return 0;                                                              \
     }
-#define BLOCK(name, params)                                                    \
+#define BLOCKS(name, params, args)                                             \
     int ddp__k_##name(const struct ddp__k_##params *p, void *stream)           \
     {                                                                          \
         static struct ddp__k_##name##_shared shared;                           \
@@ -50,20 +50,11 @@
         (void)stream;                                                          \
         memset(&shared, 0xff, sizeof(shared));                                 \
         for (unsigned i = 0; i < p->blocks; i++)                               \
-            ddp__k_##name##_block(p, &shared, i, p->type);                     \
+            ddp__k_##name##_block args;                                        \
         return 0;                                                              \
     }
-#define PLAIN(name, params)                                                    \
-    int ddp__k_##name(const struct ddp__k_##params *p, void *stream)           \
-    {                                                                          \
-        static struct ddp__k_##name##_shared shared;                           \
-                                                                               \
-        (void)stream;                                                          \
-        memset(&shared, 0xff, sizeof(shared));                                 \
-        for (unsigned i = 0; i < p->blocks; i++)                               \
-            ddp__k_##name##_block(p, &shared, i);                              \
-        return 0;                                                              \
-    }
+#define BLOCK(name, params) BLOCKS(name, params, (p, &shared, i, p->type))
+#define PLAIN(name, params) BLOCKS(name, params, (p, &shared, i))
 DDP__ELEMENTWISE_ITEMS(ITEM)
 DDP__POOLING_ITEMS(ITEM)
 DDP__COLUMNS_BLOCKS(BLOCK)

@@ -51,25 +51,6 @@ static int run(const struct ddp__conv_shape *s, const void *x,
 static const struct pixel_kernel kernel = {DDP_F32, ddp__pixels_packed_size,
                                            pack, run};
 
-/* before: what was in y, NULL: nothing is added. */
-static double error_of(const struct pixel_layer *l, const float *before)
-{
-    size_t o = (size_t)l->s.o, all = (size_t)l->s.n * l->pixels;
-    double error = 0, norm = 0;
-
-    for (size_t p = 0; p < all; p++)
-        for (size_t j = 0; j < o; j++) {
-            double want = pixel_output(l, p, j, false).of, d;
-
-            want += before ? (double)before[p * o + j] : 0;
-            want = l->s.conv.act == DDP_RELU ? fmax(want, 0) : want;
-            d = pixel_value(l, l->y, p * o + j) - want;
-            error += d * d;
-            norm += want * want;
-        }
-    return sqrt(error / norm);
-}
-
 /* y = max(w x + b + y, 0) */
 static void test_sum(struct pixel_layer *l)
 {
@@ -83,7 +64,7 @@ static void test_sum(struct pixel_layer *l)
     l->s.sum = true;
     l->s.conv.act = DDP_RELU;
     pixel_test_run(l, false);
-    e = error_of(l, before);
+    e = pixel_error(l, false, before);
     ok(e <= MOST, "%s, added, relu: an error of %.1e", l->name, e);
     free(before);
 }
@@ -115,7 +96,7 @@ static void test_row(const struct pixel_row *r)
 
     pixel_layer_new(&l, &kernel, r);
     pixel_test_run(&l, false);
-    e = error_of(&l, NULL);
+    e = pixel_error(&l, false, NULL);
     ok(e <= MOST, "%s: an error of %.1e", l.name, e);
     pixel_test_bits(&l);
     test_factors(&l);

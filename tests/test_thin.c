@@ -47,28 +47,12 @@ static int run(const struct ddp__conv_shape *s, const void *x,
 static const struct pixel_kernel kernel = {DDP_F32, ddp__pixels_packed_size,
                                            pack, run};
 
-static double error_of(const struct pixel_layer *l, bool turn)
-{
-    size_t o = (size_t)l->s.o, all = (size_t)l->s.n * l->pixels;
-    double error = 0, norm = 0;
-
-    for (size_t p = 0; p < all; p++)
-        for (size_t j = 0; j < o; j++) {
-            double want = pixel_output(l, p, j, turn).of,
-                   d = pixel_value(l, l->y, p * o + j) - want;
-
-            error += d * d;
-            norm += want * want;
-        }
-    return sqrt(error / norm);
-}
-
 static void test_error(struct pixel_layer *l, bool turn)
 {
     double e;
 
     pixel_test_run(l, turn);
-    e = error_of(l, turn);
+    e = pixel_error(l, turn, NULL);
     ok(e <= MOST, "%s%s: an error of %.1e", l->name, turn ? ", transposed" : "",
        e);
 }

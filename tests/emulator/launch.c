@@ -26,28 +26,18 @@
         for (size_t i = 0; i < p->items; i++)                                  \
             ddp__k_##name##_item(p, i, p->type);                               \
     }
-#define BLOCK(name, params)                                                    \
+#define BLOCKS(name, params, args)                                             \
     static void run_##name(void *arg)                                          \
     {                                                                          \
         const struct ddp__k_##params *p = arg;                                 \
         struct ddp__k_##name##_shared shared;                                  \
                                                                                \
         memset(&shared, 0xff, sizeof(shared));                                 \
-                                                                               \
         for (unsigned i = 0; i < p->blocks; i++)                               \
-            ddp__k_##name##_block(p, &shared, i, p->type);                     \
+            ddp__k_##name##_block args;                                        \
     }
-#define PLAIN(name, params)                                                    \
-    static void run_##name(void *arg)                                          \
-    {                                                                          \
-        const struct ddp__k_##params *p = arg;                                 \
-        struct ddp__k_##name##_shared shared;                                  \
-                                                                               \
-        memset(&shared, 0xff, sizeof(shared));                                 \
-                                                                               \
-        for (unsigned i = 0; i < p->blocks; i++)                               \
-            ddp__k_##name##_block(p, &shared, i);                              \
-    }
+#define BLOCK(name, params) BLOCKS(name, params, (p, &shared, i, p->type))
+#define PLAIN(name, params) BLOCKS(name, params, (p, &shared, i))
 DDP__AFTER_ITEMS(ITEM)
 DDP__AFTER_PLAIN(PLAIN)
 DDP__ELEMENTWISE_ITEMS(ITEM)
