@@ -128,7 +128,7 @@ static int open_average(struct ddp__ema *m, const char *name,
 
 int ddp__ema_get(struct ddp__ema *m, const char *name, float *out, size_t len)
 {
-    struct opened from = {NULL};
+    struct opened from = {0};
     int rc = open_average(m, name, out, len, false, &from);
 
     if (rc < 0)
@@ -141,7 +141,7 @@ int ddp__ema_get(struct ddp__ema *m, const char *name, float *out, size_t len)
 int ddp__ema_set(struct ddp__ema *m, const char *name, const float *in,
                  size_t len)
 {
-    struct opened to = {NULL};
+    struct opened to = {0};
     int rc = open_average(m, name, in, len, true, &to);
 
     if (rc < 0)

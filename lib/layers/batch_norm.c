@@ -47,8 +47,9 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
 static ddp_value_t *forward_inference(struct batch_norm *b, ddp_graph_t *g,
                                       struct ddp_record r)
 {
-    struct ddp__call call = {.op = DDP__OP_BN_EVAL,
-                             .bn = {b->eps, r.act, r.residual != NULL, false}};
+    struct ddp__call call = {
+        .op = DDP__OP_BN_EVAL,
+        .bn = {.eps = b->eps, .act = r.act, .residual = r.residual != NULL}};
 
     ddp__emit(
         g, &call,
