@@ -90,6 +90,7 @@ static void norm_new(struct norm *n, const struct row *r)
     ddp__bn_silu_set(&n->p, n->p.mean, n->mean);
     ddp__bn_silu_set(&n->p, n->p.a, n->a);
     ddp__bn_silu_set(&n->p, n->p.shift, n->shift);
+    ddp__bn_silu_center(&n->p);
     ddp__bn_silu_set(&n->p, n->p.k1, n->k1);
     ddp__bn_silu_set(&n->p, n->p.k2, n->k2);
     ddp__bn_silu_scale(&n->p);

@@ -99,6 +99,7 @@ static void normalise_line(const struct ddp__task *t, const struct ddp__rows *r,
         ddp__bn_silu_set(&u, u.mean, p->mean);
         ddp__bn_silu_set(&u, u.a, p->a);
         ddp__bn_silu_set(&u, u.shift, p->shift);
+        ddp__bn_silu_center(&u);
         ddp__bn_silu_normalise(&u, &l);
     } else {
         ddp__bn_normalise_v16(p, &l, t->call->bn.act);

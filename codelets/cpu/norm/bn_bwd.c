@@ -238,6 +238,7 @@ static void load_silu(const struct pass *s)
     ddp__bn_silu_set(&s->of_silu, s->of_silu.mean, s->p.mean);
     ddp__bn_silu_set(&s->of_silu, s->of_silu.a, s->p.a);
     ddp__bn_silu_set(&s->of_silu, s->of_silu.shift, s->p.shift);
+    ddp__bn_silu_center(&s->of_silu);
 }
 
 /* mean, a and shift, as the forward pass had them. */

@@ -47,15 +47,24 @@ void ddp__bn_silu_set(const struct ddp__bn_silu *p, float *to,
         to[i / 2 + i % 2 * p->odd] = from[i];
 }
 
+/* Numbers of even values, and where those of odd ones end. */
+static size_t used_of(const struct ddp__bn_silu *p)
+{
+    return p->odd + (p->period + DDP__UNIT) / 2;
+}
+
+void ddp__bn_silu_center(const struct ddp__bn_silu *p)
+{
+    for (size_t i = 0; i < used_of(p); i++)
+        p->shift[i] -= p->mean[i] * p->a[i];
+}
+
 void ddp__bn_silu_scale(const struct ddp__bn_silu *p)
 {
-    size_t used = (p->period + DDP__UNIT) / 2;
-
-    for (size_t j = 0; j < 2; j++)
-        for (size_t i = j * p->odd; i < j * p->odd + used; i++) {
-            p->k1[i] *= p->a[i];
-            p->k2[i] *= p->a[i];
-        }
+    for (size_t i = 0; i < used_of(p); i++) {
+        p->k2[i] *= p->a[i];
+        p->k1[i] = p->k1[i] * p->a[i] - p->mean[i] * p->k2[i];
+    }
 }
 
 #ifdef DDP__V16

@@ -32,7 +32,10 @@ struct ddp__bn_silu ddp__bn_silu_in(void *room, size_t period);
 void ddp__bn_silu_set(const struct ddp__bn_silu *p, float *to,
                       const float *from);
 
-/* k1 and k2 times a, after all three are set. */
+/* Have shift contain -mean a, after all three are set: x a + shift is what SiLU
+ * gets.  Then, after k1 and k2 are set, have a dz - k1 - x k2 be dx.  An x far
+ * from 0 is rounded to bf16 far more coarsely than these products to f32. */
+void ddp__bn_silu_center(const struct ddp__bn_silu *p);
 void ddp__bn_silu_scale(const struct ddp__bn_silu *p);
 
 /* Whether they also multiply dy by a gate of c channels. */
