@@ -309,8 +309,8 @@ static struct side side_of(const void *from, int channels)
                          .share = ddp__divide_up(bytes, PAIRS * groups)};
 }
 
-/* Memory for the panels, the last pixels and the sums.  A panel without
- * channels is zeros. */
+/* Memory for the panels, the last pixels and the sums.  What a panel without
+ * channels holds is in sums that nobody reads. */
 static int find_room(struct run *r)
 {
     size_t panels = r->few.panels + r->many.panels, c = r->few.c + r->many.c;
@@ -329,10 +329,6 @@ static int find_room(struct run *r)
     r->few.tail = room + panels * r->block * TILE;
     r->many.tail = r->few.tail + STEP * r->few.c;
     r->sum = (float *)(void *)(r->many.tail + STEP * r->many.c);
-    memset(panel_of(r, &r->few, r->few.panels - 1), 0,
-           r->block * TILE * sizeof(*room));
-    memset(panel_of(r, &r->many, r->many.panels - 1), 0,
-           r->block * TILE * sizeof(*room));
     return 0;
 }
 
