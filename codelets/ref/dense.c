@@ -6,6 +6,15 @@
 #include "backend.h"
 #include "ref.h"
 
+/* Loops make so many sums at the same time, as the next term of one has to wait
+ * for the last: each has its terms in the same order as if it were alone. */
+enum { SUMS = 16 };
+
+static size_t part_of(size_t rest)
+{
+    return rest < SUMS ? rest : SUMS;
+}
+
 /* y[n, o] = act(b[o] + sum over c of w[o, c] x[n, c]) */
 int ddp__ref_dense_fwd(const struct ddp__task *t)
 {
@@ -16,13 +25,21 @@ int ddp__ref_dense_fwd(const struct ddp__task *t)
     const float *w = t->data[DDP__DENSE_FWD_W], *b = w + in * out;
 
     for (size_t n = 0; n < (size_t)t->n; n++)
-        for (size_t o = 0; o < out; o++) {
-            double z = t->call->dense.bias ? b[o] : 0;
+        for (size_t o = 0, k; o < out; o += k) {
+            double z[SUMS];
 
-            for (size_t c = 0; c < in; c++)
-                z += (double)w[o * in + c] * ddp__ref_read(&x, n * in + c);
-            ddp__ref_write(&y, n * out + o,
-                           ddp__ref_act(t->call->dense.act, z));
+            k = part_of(out - o);
+            for (size_t i = 0; i < k; i++)
+                z[i] = t->call->dense.bias ? b[o + i] : 0;
+            for (size_t c = 0; c < in; c++) {
+                double v = ddp__ref_read(&x, n * in + c);
+
+                for (size_t i = 0; i < k; i++)
+                    z[i] += w[(o + i) * in + c] * v;
+            }
+            for (size_t i = 0; i < k; i++)
+                ddp__ref_write(&y, n * out + o + i,
+                               ddp__ref_act(t->call->dense.act, z[i]));
         }
     return 0;
 }
@@ -37,14 +54,43 @@ int ddp__ref_dense_bwd_x(const struct ddp__task *t)
     const float *w = t->data[DDP__DENSE_BWD_X_W];
 
     for (size_t n = 0; n < (size_t)t->n; n++)
-        for (size_t c = 0; c < in; c++) {
-            double sum = 0;
+        for (size_t c = 0, k; c < in; c += k) {
+            double sum[SUMS] = {0};
 
-            for (size_t o = 0; o < out; o++)
-                sum += (double)w[o * in + c] * ddp__ref_read(&dy, n * out + o);
-            ddp__ref_write(&dx, n * in + c, sum);
+            k = part_of(in - c);
+            for (size_t o = 0; o < out; o++) {
+                double d = ddp__ref_read(&dy, n * out + o);
+
+                for (size_t i = 0; i < k; i++)
+                    sum[i] += w[o * in + c + i] * d;
+            }
+            for (size_t i = 0; i < k; i++)
+                ddp__ref_write(&dx, n * in + c + i, sum[i]);
         }
     return 0;
+}
+
+/* dw[o, c] for one o */
+static void weight_gradients(const struct ddp__task *t,
+                             const struct ddp__ref_buf *x,
+                             const struct ddp__ref_buf *dy, size_t in,
+                             size_t out, size_t o)
+{
+    float *dw = t->data[DDP__DENSE_BWD_W_G];
+
+    for (size_t c = 0, k; c < in; c += k) {
+        double sum[SUMS] = {0};
+
+        k = part_of(in - c);
+        for (size_t n = 0; n < (size_t)t->n; n++) {
+            double d = ddp__ref_read(dy, n * out + o);
+
+            for (size_t i = 0; i < k; i++)
+                sum[i] += d * ddp__ref_read(x, n * in + c + i);
+        }
+        for (size_t i = 0; i < k; i++)
+            ddp__ref_sum(t, &dw[o * in + c + i], sum[i]);
+    }
 }
 
 /* dw[o, c] = sum over n of dy[n, o] x[n, c];  db[o] = sum over n of dy[n, o] */
@@ -54,7 +100,7 @@ int ddp__ref_dense_bwd_w(const struct ddp__task *t)
     struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__DENSE_BWD_W_DY);
     size_t in = ddp__ref_sample_len(t, DDP__DENSE_BWD_W_X);
     size_t out = ddp__ref_sample_len(t, DDP__DENSE_BWD_W_DY);
-    float *dw = t->data[DDP__DENSE_BWD_W_G], *db = dw + in * out;
+    float *db = (float *)t->data[DDP__DENSE_BWD_W_G] + in * out;
 
     for (size_t o = 0; o < out; o++) {
         double sum = 0;
@@ -63,13 +109,7 @@ int ddp__ref_dense_bwd_w(const struct ddp__task *t)
             sum += ddp__ref_read(&dy, n * out + o);
         if (t->call->dense.bias)
             ddp__ref_sum(t, &db[o], sum);
-        for (size_t c = 0; c < in; c++) {
-            sum = 0;
-            for (size_t n = 0; n < (size_t)t->n; n++)
-                sum += (double)ddp__ref_read(&dy, n * out + o) *
-                       ddp__ref_read(&x, n * in + c);
-            ddp__ref_sum(t, &dw[o * in + c], sum);
-        }
+        weight_gradients(t, &x, &dy, in, out, o);
     }
     return 0;
 }
