@@ -86,7 +86,7 @@ check_LTLIBRARIES += %D%/count_mpi.la
 endif
 
 # Kernels against ref, on a GPU.
-check_PROGRAMS += %D%/test_ops_cuda
+cuda_programs = %D%/test_ops_cuda
 %C%_test_ops_cuda_SOURCES = %D%/test_ops.c %D%/on_gpu.c %D%/on_gpu.h
 %C%_test_ops_cuda_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DTEST_CUDA
 %C%_test_ops_cuda_LDADD = $(LDADD_CUDA)
@@ -121,11 +121,24 @@ check_LTLIBRARIES += %D%/die_mpi.la
 %C%_die_mpi_la_LIBADD = $(MPI_LIBS)
 endif
 
-check_PROGRAMS += \
+# make check starts tests in this order: those that take long are not the last
+# ones, which one core would run alone; then come those that run apart, and those
+# that run alone, as others would wait for them.
+slow_programs = \
     %D%/fuzz_checkpoint \
     %D%/fuzz_data \
-    %D%/fuzz_image \
     %D%/fuzz_options \
+    %D%/test_checkpoint \
+    %D%/test_checkpoint_faults \
+    %D%/test_models \
+    %D%/test_ops \
+    %D%/test_ops_avx2 \
+    %D%/test_ranks \
+    %D%/test_strips \
+    %D%/test_torch \
+    %D%/test_zoo
+usual_programs = \
+    %D%/fuzz_image \
     %D%/fuzz_safetensors \
     %D%/fuzz_storage \
     %D%/test_accumulators \
@@ -137,8 +150,6 @@ check_PROGRAMS += \
     %D%/test_bias \
     %D%/test_bn_silu \
     %D%/test_buckets \
-    %D%/test_checkpoint \
-    %D%/test_checkpoint_faults \
     %D%/test_checkpoint_files \
     %D%/test_checkpoint_settings \
     %D%/test_compiled \
@@ -166,8 +177,6 @@ check_PROGRAMS += \
     %D%/test_early \
     %D%/test_ema \
     %D%/test_errmsg \
-    %D%/test_exchange \
-    %D%/test_exchange_parts \
     %D%/test_extents \
     %D%/test_parts \
     %D%/test_peers \
@@ -175,7 +184,6 @@ check_PROGRAMS += \
     %D%/test_evaluate \
     %D%/test_faults \
     %D%/test_fold \
-    %D%/test_gather \
     %D%/test_gpu \
     %D%/test_gpu_facts \
     %D%/test_gpu_train \
@@ -193,14 +201,10 @@ check_PROGRAMS += \
     %D%/test_memory \
     %D%/test_mix \
     %D%/test_mlflow \
-    %D%/test_models \
     %D%/test_norm \
     %D%/test_normal \
-    %D%/test_once \
     %D%/test_one_image \
     %D%/test_onnx \
-    %D%/test_ops \
-    %D%/test_ops_avx2 \
     %D%/test_optim \
     %D%/test_order \
     %D%/test_own_rule \
@@ -211,29 +215,22 @@ check_PROGRAMS += \
     %D%/test_policy \
     %D%/test_printable \
     %D%/test_pullback \
-    %D%/test_ranks \
     %D%/test_ref \
     %D%/test_requests \
     %D%/test_roof \
     %D%/test_safetensors \
     %D%/test_scale \
-    %D%/test_sched \
     %D%/test_sched_names \
-    %D%/test_sched_order \
-    %D%/test_sched_owners \
-    %D%/test_sched_rates \
     %D%/test_schedule \
     %D%/test_segment \
     %D%/test_share \
     %D%/test_shared_pack \
-    %D%/test_sinks \
     %D%/test_skinny \
     %D%/test_slice \
     %D%/test_split \
     %D%/test_starpu_env \
     %D%/test_start \
     %D%/test_step \
-    %D%/test_strips \
     %D%/test_sync_bn \
     %D%/test_stream \
     %D%/test_tap \
@@ -243,7 +240,6 @@ check_PROGRAMS += \
     %D%/test_thin \
     %D%/test_toml \
     %D%/test_topology \
-    %D%/test_torch \
     %D%/test_trace \
     %D%/test_tracing \
     %D%/test_update \
@@ -252,8 +248,23 @@ check_PROGRAMS += \
     %D%/test_weights \
     %D%/test_wgrad \
     %D%/test_wino \
-    %D%/test_wino_line \
-    %D%/test_zoo
+    %D%/test_wino_line
+
+# Those that measure time, or keep all cores busy: with make -j, no other test runs
+# at the same time.
+alone_programs = \
+    %D%/test_exchange \
+    %D%/test_exchange_parts \
+    %D%/test_gather \
+    %D%/test_once \
+    %D%/test_sched \
+    %D%/test_sched_order \
+    %D%/test_sched_owners \
+    %D%/test_sched_rates \
+    %D%/test_sinks
+
+check_PROGRAMS += $(cuda_programs) $(slow_programs) $(usual_programs) \
+    $(alone_programs)
 
 # A new device: its folder, and the list of devices with one row more, which
 # takes the place of the library's.
@@ -366,9 +377,17 @@ else
 %C%_test_cuda_threads_SOURCES = %D%/test_cuda_threads.c
 endif
 
-dist_check_SCRIPTS = \
-    %D%/app_bench.sh \
+slow_scripts = \
     %D%/app_board.sh \
+    %D%/app_infer.sh \
+    %D%/app_manual.sh \
+    %D%/app_memory.sh \
+    %D%/app_record.sh \
+    %D%/app_resume.sh \
+    %D%/app_srun.sh \
+    %D%/app_storage.sh \
+    %D%/app_train.sh
+usual_scripts = \
     %D%/app_bundle.sh \
     %D%/app_data.sh \
     %D%/app_finetune.sh \
@@ -381,39 +400,42 @@ dist_check_SCRIPTS = \
     %D%/app_kernelbench.sh \
     %D%/app_examples.sh \
     %D%/app_gpu_check.sh \
-    %D%/app_hosts.sh \
-    %D%/app_infer.sh \
     %D%/app_iris.sh \
-    %D%/app_joining.sh \
-    %D%/app_loops.sh \
-    %D%/app_manual.sh \
-    %D%/app_memory.sh \
     %D%/app_named.sh \
     %D%/app_options.sh \
     %D%/app_recipes.sh \
     %D%/app_pages.sh \
     %D%/app_predict.sh \
-    %D%/app_peers.sh \
-    %D%/app_ranks.sh \
-    %D%/app_record.sh \
     %D%/app_report.sh \
-    %D%/app_resume.sh \
     %D%/app_shards.sh \
     %D%/app_slurm.sh \
     %D%/app_smpi.sh \
     %D%/app_ddprun.sh \
-    %D%/app_srun.sh \
-    %D%/app_storage.sh \
     %D%/app_synth.sh \
-    %D%/app_train.sh \
     %D%/app_weights.sh \
     %D%/test_borders.sh \
     %D%/test_commands.sh \
     %D%/test_docs.sh \
     %D%/test_install.sh \
     %D%/test_recipes.sh
+# Those whose processes notice how long others are silent: they wait nearly all the
+# time, and find a busy machine too slow.  With make -j, only they run at the same
+# time.
+TESTS_APART = \
+    %D%/app_hosts.sh \
+    %D%/app_peers.sh \
+    %D%/app_joining.sh \
+    %D%/app_loops.sh
+alone_scripts = \
+    %D%/app_bench.sh \
+    %D%/app_ranks.sh
 
-TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
+dist_check_SCRIPTS = $(slow_scripts) $(usual_scripts) $(TESTS_APART) $(alone_scripts)
+
+TESTS_ALONE = $(alone_programs) $(alone_scripts)
+
+TESTS = $(cuda_programs) $(slow_programs) $(slow_scripts) $(usual_programs) \
+    $(usual_scripts) $(TESTS_APART) $(TESTS_ALONE)
 
 EXTRA_DIST += \
     %D%/checkpoint_format_2.json \
@@ -457,13 +479,6 @@ EXTRA_DIST += \
     %D%/torch_resnet.py \
     %D%/tsan.supp
 
-# Those that measure time, or start many processes, and find a busy machine too
-# slow: with make -j, no other test runs at the same time.
-TESTS_ALONE = %D%/test_exchange %D%/test_exchange_parts %D%/test_gather \
-    %D%/test_once %D%/test_sched %D%/test_sched_order %D%/test_sched_owners \
-    %D%/test_sched_rates %D%/test_sinks %D%/app_bench.sh %D%/app_loops.sh \
-    %D%/app_peers.sh %D%/app_ranks.sh %D%/app_hosts.sh %D%/app_joining.sh
-
 # Each test runs under run-test, which ends it when it hangs.
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
@@ -489,6 +504,7 @@ AM_TESTS_ENVIRONMENT = \
     srcdir='$(abs_srcdir)'; export srcdir; \
     builddir='$(abs_builddir)'; export builddir; \
     DDP_TEST_ALONE='$(TESTS_ALONE)'; export DDP_TEST_ALONE; \
+    DDP_TEST_APART='$(TESTS_APART)'; export DDP_TEST_APART; \
     DDP_TEST_MAKE='$(MAKE)'; export DDP_TEST_MAKE; \
     DDP_TEST_CC='$(CC) $(SANITIZE_CFLAGS)'; export DDP_TEST_CC; \
     DDP_TEST_BINDIR='$(bindir)'; export DDP_TEST_BINDIR; \
