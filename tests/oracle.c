@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/crc32c.h"
 #include "oracle.h"
 
 #define TORCH "torch torchvision"
@@ -131,8 +132,23 @@ static int by_name(const void *a, const void *b)
                   ((const struct oracle_tensor *)b)->name);
 }
 
-struct oracle *oracle_new_by(const char *python, const char *script,
-                             const char *arg)
+/* Where a script's tensors are kept in the folder DDP_ORACLES, in which other
+ * builds find them; NULL: nowhere, as there is none, or the argument is a file
+ * of this test. */
+static const char *keep_path(const char *script, const char *arg)
+{
+    static char path[600];
+    const char *folder = getenv("DDP_ORACLES");
+
+    if (!folder || (arg && strchr(arg, '/')))
+        return NULL;
+    snprintf(path, sizeof(path), "%s/%s-%08x", folder, script,
+             arg ? ddp__crc32c(0, arg, strlen(arg)) : 0);
+    return path;
+}
+
+static struct oracle *run_script(const char *python, const char *script,
+                                 const char *arg, const char *keep)
 {
     const char *src = getenv("srcdir"), *tmp = getenv("TMPDIR");
     char dir[512], file[560], path[600];
@@ -140,26 +156,41 @@ struct oracle *oracle_new_by(const char *python, const char *script,
     int rc;
 
     snprintf(path, sizeof(path), "%s/tests/%s", src ? src : ".", script);
-    snprintf(dir, sizeof(dir), "%s/ddp-oracle-XXXXXX", tmp ? tmp : "/tmp");
+    snprintf(dir, sizeof(dir), "%s/ddp-oracle-XXXXXX",
+             keep  ? getenv("DDP_ORACLES")
+             : tmp ? tmp
+                   : "/tmp");
     if (!mkdtemp(dir)) {
         printf("# no folder like %s can be made\n", dir);
         return NULL;
     }
     snprintf(file, sizeof(file), "%s/tensors", dir);
     rc = run((const char *[]){python, path, file, arg, NULL});
-    if (rc == 0 && (o = open_file(file)))
-        qsort(o->tensor, (size_t)o->tensors, sizeof(*o->tensor), by_name);
-    if (!o)
+    if (rc != 0 || !(o = open_file(file)))
         printf("# %s %s: exit status %d, or its file is no good\n", path,
                arg ? arg : "", rc);
-    unlink(file);
     snprintf(path, sizeof(path), "%s.weights", file);
+    if (!o || !keep || access(path, F_OK) == 0 || rename(file, keep) < 0)
+        unlink(file);
     if (o && (o->weights = strdup(path)))
         return o;
     oracle_free(o);
     unlink(path);
     rmdir(dir);
     return NULL;
+}
+
+struct oracle *oracle_new_by(const char *python, const char *script,
+                             const char *arg)
+{
+    const char *keep = keep_path(script, arg);
+    struct oracle *o = keep ? open_file(keep) : NULL;
+
+    if (!o)
+        o = run_script(python, script, arg, keep);
+    if (o)
+        qsort(o->tensor, (size_t)o->tensors, sizeof(*o->tensor), by_name);
+    return o;
 }
 
 struct oracle *oracle_new(const char *script, const char *arg)

@@ -34,7 +34,8 @@ const char *oracle_missing(void);
 const char *oracle_python(const char *modules);
 
 /* Run tests/script with an argument and read what it wrote.  NULL after a
- * failure, which is printed as a TAP comment. */
+ * failure, which is printed as a TAP comment.  With DDP_ORACLES=FOLDER, tests
+ * of other builds read what the first one has written. */
 struct oracle *oracle_new(const char *script, const char *arg);
 struct oracle *oracle_new_by(const char *python, const char *script,
                              const char *arg);
