@@ -7,9 +7,10 @@ libddp_core_la_SOURCES += \
     %D%/act_units.c \
     %D%/act_units.h \
     %D%/act_v16.h \
+    %D%/concat.c \
     %D%/dropout.c \
-    %D%/join.c \
     %D%/mask.c \
     %D%/mask.h \
+    %D%/scale.c \
     %D%/scale_v16.c \
     %D%/scale_v16.h

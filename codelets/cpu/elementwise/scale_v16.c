@@ -3,12 +3,12 @@
  *
  * Results go past the caches where they are large, and sums are taken of what
  * is multiplied in the same pass.  In bf16, where units end in the next pixel,
- * sums have another order than join.c's loops; else bits are equal, but for
+ * sums have another order than scale.c's loops; else bits are equal, but for
  * results of bf16 below 2^-126: see store.c.
  *
  * Processor time of a step of EfficientNet-B0 in bf16, 2 x 16 images, both
  * cores of an Intel Xeon with AMX busy with more than that: both directions
- * take 83 ms by join.c's loops, 50 ms by these.
+ * take 83 ms by scale.c's loops, 50 ms by these.
  */
 #include "config.h"
 
