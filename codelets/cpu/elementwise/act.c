@@ -190,14 +190,19 @@ DDP__CLONES void ddp__cpu_add_f32(float *restrict dst,
         dst[i] += src[i];
 }
 
+void ddp__cpu_add_values(void *dst, const void *src, size_t len, bool b)
+{
+    if (b)
+        run_forward(DDP_IDENTITY, dst, src, dst, len, true);
+    else
+        ddp__cpu_add_f32(dst, src, len);
+}
+
 int ddp__cpu_acc(const struct ddp__task *t)
 {
-    if (ddp__is_bf16(t, DDP__ACC_DST))
-        run_forward(DDP_IDENTITY, t->data[DDP__ACC_DST], t->data[DDP__ACC_SRC],
-                    t->data[DDP__ACC_DST], ddp__len(t, DDP__ACC_DST), true);
-    else
-        ddp__cpu_add_f32(t->data[DDP__ACC_DST], t->data[DDP__ACC_SRC],
-                         ddp__len(t, DDP__ACC_DST));
+    ddp__cpu_add_values(t->data[DDP__ACC_DST], t->data[DDP__ACC_SRC],
+                        ddp__len(t, DDP__ACC_DST),
+                        ddp__is_bf16(t, DDP__ACC_DST));
     return 0;
 }
 

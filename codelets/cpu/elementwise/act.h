@@ -4,6 +4,7 @@
 #ifndef DDP_CPU_ACT_H
 #define DDP_CPU_ACT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* X(act): what has an instance of its own of each loop. */
@@ -20,5 +21,6 @@
 
 /* dst += src */
 void ddp__cpu_add_f32(float *dst, const float *src, size_t len);
+void ddp__cpu_add_values(void *dst, const void *src, size_t len, bool b);
 
 #endif

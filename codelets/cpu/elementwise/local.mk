@@ -8,6 +8,8 @@ libddp_core_la_SOURCES += \
     %D%/act_units.h \
     %D%/act_v16.h \
     %D%/concat.c \
+    %D%/copy_v16.c \
+    %D%/copy_v16.h \
     %D%/dropout.c \
     %D%/mask.c \
     %D%/mask.h \
