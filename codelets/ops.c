@@ -140,9 +140,10 @@ void ddp__call_describe(const struct ddp__call *c, char *text, size_t size)
     if (!used && c->buffers > 0)
         snprintf(text, size, "%d", c->buf[0].shape.c);
     if (ddp__op_is(c->op, DDP__IS_CONV) && used < size)
-        used += (size_t)snprintf(text + used, size - used, " by %dx%d/%d%s",
-                                 c->conv.kh, c->conv.kw, c->conv.sh,
-                                 c->sum ? ", added" : "");
+        used += (size_t)snprintf(text + used, size - used, " by %dx%d/%d",
+                                 c->conv.kh, c->conv.kw, c->conv.sh);
+    if (c->sum && used < size)
+        used += (size_t)snprintf(text + used, size - used, ", added");
     if (ddp__op_is(c->op, DDP__IS_CONV) && c->conv.groups > 1 && used < size)
         snprintf(text + used, size - used, ", %d groups", c->conv.groups);
 }

@@ -115,7 +115,7 @@
 /* y[..., at + i] = x[..., i] */
 #define DDP__CONCAT_OPERANDS(O, op)                                            \
     O(op, X, ACT, READ) O(op, Y, ACT, COLLECT)
-/* dx[..., i] = dy[..., at + i] */
+/* dx[..., i] = dy[..., at + i], or with call.sum that is added to dx */
 #define DDP__SPLIT_OPERANDS(O, op)                                             \
     O(op, DY, ACT, READ) O(op, DX, ACT, WRITE)
 /* y = x s, with one s for each (n, c) */
@@ -474,7 +474,7 @@ struct ddp__call {
     int fewer[DDP__FEWER]; /* other numbers that it will see, as far as they
                               are known beforehand; 0: none */
     bool split;  /* workers may share it: it is alone, and somebody waits */
-    bool sum;    /* CONV_BWD_X, CONV_NORM: dx, y is added to what is there */
+    bool sum;    /* CONV_BWD_X, CONV_NORM, SPLIT: added to what is there */
     int buffers; /* of HOST and USER; else the operands up to the last one */
     struct ddp__view buf[DDP_MAX_BUFFERS]; /* all 0: an absent operand */
     union {

@@ -596,7 +596,7 @@ struct ddp__call check_call(const struct check *k, enum ddp__op op)
         if (role != ROLE_NONE)
             c.buf[i] = k->tensor[role].view;
     }
-    c.sum &= op == DDP__OP_CONV_BWD_X;
+    c.sum &= op == DDP__OP_CONV_BWD_X || op == DDP__OP_SPLIT;
     if (k->row.family == CHECK_OPTIM)
         c.optim.span = k->row.span;
     return c;

@@ -31,7 +31,7 @@ static double tolerance(const struct check *k, enum check_role role)
 /* Copies and choices have no rounding: the same bits are asked for. */
 static bool is_exact(const struct check *k, enum ddp__op op)
 {
-    return op == DDP__OP_CONCAT || op == DDP__OP_SPLIT ||
+    return op == DDP__OP_CONCAT || (op == DDP__OP_SPLIT && !k->row.call.sum) ||
            op == DDP__OP_INPUT_F32 || op == DDP__OP_MAX_POOL_FWD ||
            op == DDP__OP_MERGE || op == DDP__OP_MERGE_STATS ||
            op == DDP__OP_KEEP ||

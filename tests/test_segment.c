@@ -449,6 +449,9 @@ static void test_sums(void)
     count_sums("resnet50", &apart, &added);
     is_int(apart, 16, "without sums there are 16 passes");
     is_int(added, 0, "and convolutions write");
+    count_sums("densenet121", &apart, &added);
+    is_int(apart, 0, "densenet121: what its layers pass on has no passes");
+    is_int(added, 58, "it is added where they take their gradients apart");
     sums = true;
 }
 

@@ -19,6 +19,7 @@ static int launch_copy(const struct ddp__task *t, int small, int large,
         .wide = ddp__whole(s) && ddp__whole(l) && ddp__whole(t->call->at) &&
                 DDP__ALIGNED(t, small, large),
         .to_large = to_large,
+        .add = t->call->sum,
         .from = t->data[to_large ? small : large],
         .to = t->data[to_large ? large : small],
         .small = s,
@@ -36,7 +37,7 @@ int ddp__cuda_concat(const struct ddp__task *t)
     return launch_copy(t, DDP__CONCAT_X, DDP__CONCAT_Y, true);
 }
 
-/* dx[..., i] = dy[..., at + i] */
+/* dx[..., i] = dy[..., at + i], or that is added */
 int ddp__cuda_split(const struct ddp__task *t)
 {
     return launch_copy(t, DDP__SPLIT_DX, DDP__SPLIT_DY, false);

@@ -128,18 +128,24 @@ DDP__DEVICE void ddp__k_accumulate_item(const struct ddp__k_accumulate *p,
     ddp__k_store(DDP_F32, p->g, to, k.count, p->wide, x);
 }
 
-/* b in, b out. */
+/* b in, b out, and b in when adding. */
 DDP__DEVICE void ddp__k_copy_channels_item(const struct ddp__k_copy *p,
                                            size_t item, enum ddp_dtype type)
 {
     struct ddp__k_place k = ddp__k_place(item, p->small);
     size_t small = k.row * (size_t)p->small + (size_t)k.at;
     size_t large = k.row * (size_t)p->large + (size_t)(p->at + k.at);
-    float v[DDP__WIDTH];
+    size_t to = p->to_large ? large : small;
+    float v[DDP__WIDTH], sum[DDP__WIDTH];
 
     ddp__k_load(type, p->from, p->to_large ? small : large, k.count, p->wide,
                 v);
-    ddp__k_store(type, p->to, p->to_large ? large : small, k.count, p->wide, v);
+    if (p->add) {
+        ddp__k_load(type, p->to, to, k.count, p->wide, sum);
+        for (int j = 0; j < DDP__WIDTH; j++)
+            v[j] += sum[j];
+    }
+    ddp__k_store(type, p->to, to, k.count, p->wide, v);
 }
 
 /* b in, b out; s fits into the cache. */

@@ -112,12 +112,12 @@ struct ddp__k_accumulate {
     int c, cx;
 };
 
-/* wide[..., at + i] = narrow[..., i], or the other way. */
+/* wide[..., at + i] = narrow[..., i], or the other way; or that is added. */
 struct ddp__k_copy {
     unsigned items;
     enum ddp_dtype type;
     bool wide;
-    bool to_large;
+    bool to_large, add;
     const void *from;
     void *to;
     int small, large, at; /* channels */

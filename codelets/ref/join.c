@@ -32,7 +32,8 @@ int ddp__ref_acc(const struct ddp__task *t)
     return 0;
 }
 
-/* Copy the channels of narrow to or from channels at, at + 1, ... of wide. */
+/* Copy the channels of narrow to channels at, at + 1, ... of wide, or those to
+ * narrow, or add them to it. */
 static void copy_channels(const struct ddp__task *t, struct ddp__ref_buf wide,
                           struct ddp__ref_buf narrow, bool to_wide)
 {
@@ -41,12 +42,14 @@ static void copy_channels(const struct ddp__task *t, struct ddp__ref_buf wide,
 
     for (size_t p = 0; p < pixels; p++)
         for (size_t i = 0; i < c; i++) {
-            size_t at = p * (size_t)wide.c + (size_t)t->call->at + i;
+            size_t few = p * c + i;
+            size_t all = p * (size_t)wide.c + (size_t)t->call->at + i;
+            double v =
+                ddp__ref_read(to_wide ? &narrow : &wide, to_wide ? few : all);
 
-            if (to_wide)
-                ddp__ref_write(&wide, at, ddp__ref_read(&narrow, p * c + i));
-            else
-                ddp__ref_write(&narrow, p * c + i, ddp__ref_read(&wide, at));
+            if (t->call->sum)
+                v += ddp__ref_read(&narrow, few);
+            ddp__ref_write(to_wide ? &wide : &narrow, to_wide ? all : few, v);
         }
 }
 
@@ -58,7 +61,7 @@ int ddp__ref_concat(const struct ddp__task *t)
     return 0;
 }
 
-/* dx[..., i] = dy[..., at + i] */
+/* dx[..., i] = dy[..., at + i], or that is added */
 int ddp__ref_split(const struct ddp__task *t)
 {
     copy_channels(t, ddp__ref_buf(t, DDP__SPLIT_DY),

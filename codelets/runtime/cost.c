@@ -29,13 +29,13 @@ double ddp__operand_bytes(const struct ddp__view *v, int n)
 
 double ddp__call_bytes(const struct ddp__call *c, int n)
 {
+    int sum = c->op == DDP__OP_SPLIT ? DDP__SPLIT_DX : DDP__CONV_BWD_X_DX;
     double bytes = 0;
 
     for (int i = 0; i < ddp__call_signature(c)->operands; i++)
         bytes += ddp__operand_bytes(&c->buf[i], n) *
                  (ddp__call_access(c, i, true) == DDP_UPDATE ? 2 : 1);
-    return c->sum ? bytes + ddp__operand_bytes(&c->buf[DDP__CONV_BWD_X_DX], n)
-                  : bytes;
+    return c->sum ? bytes + ddp__operand_bytes(&c->buf[sum], n) : bytes;
 }
 
 double ddp__call_share(const struct ddp__call *c)

@@ -123,22 +123,31 @@ static bool same_shape(struct ddp_shape a, struct ddp_shape b)
     return a.h == b.h && a.w == b.w && a.c == b.c;
 }
 
+/* Which operand of a node is a gradient that it could add to another; -1. */
+static int find_summand(const ddp_graph_t *g, const struct ddp__node *n)
+{
+    if (n->call.op == DDP__OP_SPLIT)
+        return DDP__SPLIT_DX;
+    return n->call.op == DDP__OP_CONV_BWD_X && g->spec.on_gpus
+               ? DDP__CONV_BWD_X_DX
+               : -1;
+}
+
 /* Where the last node computes `from` and nothing else has used that: have it
  * add to `into` instead.  This saves reading both once more. */
 static bool add_where_computed(ddp_graph_t *g, ddp_value_t *into,
                                ddp_value_t *from)
 {
     struct ddp__node *n = g->nodes ? g->node[g->nodes - 1] : NULL;
+    int dx = n ? find_summand(g, n) : -1;
 
-    if (g->rc < 0 || !g->spec.on_gpus || !n || n->call.sum ||
-        n->call.op != DDP__OP_CONV_BWD_X ||
-        n->buf[DDP__CONV_BWD_X_DX] != from || into->base->first_use < 0 ||
-        n->buf[DDP__CONV_BWD_X_DY]->base == into->base ||
+    if (g->rc < 0 || dx < 0 || n->call.sum || n->buf[dx] != from ||
+        into->base->first_use < 0 || n->buf[0]->base == into->base ||
         !same_shape(into->shape, from->shape))
         return false;
     n->call.sum = true;
     from->first_use = from->last_use = -1;
-    set_buffer(g, n, DDP__CONV_BWD_X_DX, into, DDP_UPDATE);
+    set_buffer(g, n, dx, into, DDP_UPDATE);
     return true;
 }
 
