@@ -132,9 +132,27 @@ static int by_name(const void *a, const void *b)
                   ((const struct oracle_tensor *)b)->name);
 }
 
+/* A checksum of a script's text and its argument. */
+static uint32_t checksum(const char *script, const char *arg)
+{
+    const char *src = getenv("srcdir");
+    char path[600], text[4096];
+    uint32_t crc = arg ? ddp__crc32c(0, arg, strlen(arg)) : 0;
+    size_t n;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/tests/%s", src ? src : ".", script);
+    if (!(f = fopen(path, "r")))
+        return crc;
+    while ((n = fread(text, 1, sizeof(text), f)) > 0)
+        crc = ddp__crc32c(crc, text, n);
+    fclose(f);
+    return crc;
+}
+
 /* Where a script's tensors are kept in the folder DDP_ORACLES, in which other
- * builds find them; NULL: nowhere, as there is none, or the argument is a file
- * of this test. */
+ * builds find them until the script changes; NULL: nowhere, as there is none,
+ * or the argument is a file of this test. */
 static const char *keep_path(const char *script, const char *arg)
 {
     static char path[600];
@@ -143,7 +161,7 @@ static const char *keep_path(const char *script, const char *arg)
     if (!folder || (arg && strchr(arg, '/')))
         return NULL;
     snprintf(path, sizeof(path), "%s/%s-%08x", folder, script,
-             arg ? ddp__crc32c(0, arg, strlen(arg)) : 0);
+             checksum(script, arg));
     return path;
 }
 
