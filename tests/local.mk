@@ -330,8 +330,7 @@ late_wire = \
 
 # The vectors of other processors, and a rank that describes its as another one.
 if HAVE_ONEDNN
-%C%_test_skinny_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_lanes \
-    -Wl,--wrap=ddp__amx_here
+%C%_test_skinny_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_lanes
 %C%_test_wino_line_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__wino_lanes
 %C%_test_host_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__dnn_isa
 endif

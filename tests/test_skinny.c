@@ -42,13 +42,6 @@ static const struct row rows[] = {
 };
 
 static int lanes;
-static bool blocks; /* of weights for data gradients, which AMX chooses */
-
-bool __wrap_ddp__amx_here(void);
-bool __wrap_ddp__amx_here(void)
-{
-    return blocks;
-}
 
 int __real_ddp__skinny_lanes(void);
 int __wrap_ddp__skinny_lanes(void);
@@ -122,8 +115,8 @@ static void layer_new(struct layer *l, const struct row *r)
     l->y = new_values(r->n * r->o);
     l->dx = new_values(l->pixels * r->c);
     l->dw = new_values((l->in + r->bias) * r->o);
-    snprintf(l->name, sizeof(l->name), "%d lanes%s, %zu rows, %zu x %zu to %zu",
-             lanes, blocks ? " in blocks" : "", r->n, r->taps, r->c, r->o);
+    snprintf(l->name, sizeof(l->name), "%d lanes, %zu rows, %zu x %zu to %zu",
+             lanes, r->n, r->taps, r->c, r->o);
 }
 
 static void layer_free(struct layer *l)
@@ -296,9 +289,6 @@ int main(void)
     for (lanes = 8; lanes <= most; lanes += 8)
         test_rows();
     lanes = most;
-    blocks = most == 16;
-    if (blocks)
-        test_rows();
     test_small_weights();
     return done_testing();
 }

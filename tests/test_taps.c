@@ -18,7 +18,6 @@ int main(void)
     skip_all("built without oneDNN, or not for x86-64");
 }
 #else
-#include "cpu/isa.h"
 #include "cpu/product/taps.h"
 #include "cpu/product/taps_wgrad.h"
 #include "cpu/store.h"
@@ -263,9 +262,8 @@ static void test_choice(void)
     ok(!fits(64, 2, 64, 1, 1, DDP__FWD),
        "1x1 layers have nothing to leave out");
     ok(!fits(64, 4, 64, 3, 1, DDP__FWD), "Winograd has 4x4 pixels");
-    ok(fits(64, 8, 64, 3, 2, DDP__BWD_X) == ddp__amx_here() &&
-           !fits(64, 8, 64, 3, 2, DDP__BWD_W),
-       "8x8 pixels of stride 2, but for the weight gradient, where measured");
+    ok(fits(64, 8, 64, 3, 2, DDP__BWD_X) && !fits(64, 8, 64, 3, 2, DDP__BWD_W),
+       "8x8 pixels of stride 2, but for the weight gradient");
 }
 
 int main(void)

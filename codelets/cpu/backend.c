@@ -103,7 +103,7 @@ const struct ddp__backend ddp__cpu = {
     .prepare = cpu_prepare,
 #ifdef HAVE_ONEDNN
     .release = ddp__cpu_conv_release,
-    .slices = ddp__amx_here,
+    .slices = ddp__avx512_here,
     .kept = ddp__cpu_conv_kept,
     .common = ddp__cpu_conv_common,
     .share = ddp__cpu_conv_share,

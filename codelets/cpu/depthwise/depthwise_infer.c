@@ -9,8 +9,8 @@
  * 0.44.
  *
  * Parts are of rows or of channels, as those of the layers around are: a core
- * reads what it wrote.  With AMX 1x1 layers have parts of rows down to 14x14
- * pixels.  Two cores of an Intel Xeon with it under load, microseconds of a
+ * reads what it wrote, and 1x1 layers have parts of rows down to 14x14 pixels.
+ * Two cores of an Intel Xeon with AMX under load, microseconds of a
  * layer of MobileNetV2 in parts of channels and of rows: 56x56 to 28x28, 144
  * channels 58, 30; 28x28, 192 channels 46, 32; 14x14, 576 channels 34, 25.
  */
@@ -224,7 +224,7 @@ static int run(const struct ddp__conv_shape *s, const float *x,
     int parts = ddp__team_parts(outs * (taps + 8), PART);
 
     u.streams = ddp__streams_v16(y, outs);
-    if (s->oh >= (ddp__amx_here() ? BAND : 4 * BAND))
+    if (s->oh >= BAND)
         u.bands = parts;
     else
         u.groups = parts < s->c / VECTOR ? parts : s->c / VECTOR;

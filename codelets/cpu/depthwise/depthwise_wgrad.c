@@ -14,10 +14,10 @@
  *     28x28x240        12.9 2.4, bf16 29.5 0.95
  *     56x56x144 to 28  11.3 3.9, bf16 44.9 1.35
  *
- * With AMX what the next strip reads is fetched while a strip is copied.  One
- * of two busy cores of an Intel Xeon, 16 images, milliseconds without that and
- * with it: 28x28x240 4.8 4.0, bf16 4.1 2.8; 14x14x672 4.1 2.8, bf16 2.4 2.1.
- * Other processors fetch nothing until somebody measures there.
+ * What the next strip reads is fetched while a strip is copied.  One of two
+ * busy cores, 16 images, milliseconds without that and with it, an Intel Xeon
+ * with AMX: 28x28x240 4.8 4.0, bf16 4.1 2.8; 14x14x672 4.1 2.8, bf16 2.4 2.1;
+ * a Zen 4: 28x28x240 5.1 3.3, bf16 3.9 2.9; 14x14x672 3.8 2.2, bf16 2.4 1.9.
  *
  * Against sums in f64, errors are 2.4e-7 to 3.3e-7 of the norm, by oneDNN
  * 2.6e-7 to 1.9e-6; bf16 1.1e-7 and 2.6e-7.  oneDNN's 3x3 kernels are as fast
@@ -198,7 +198,7 @@ static struct next next_of(const struct ddp__conv_shape *s, const void *data,
     bool b = s->type == DDP_BF16;
 
     return (struct next){ddp__at(data, (size_t)pixel * c, b),
-                         ddp__amx_here() ? c * (b ? 2 : 4) / blocks : 0};
+                         c * (b ? 2 : 4) / blocks};
 }
 
 /* What image i adds from row `at` of dy on. */

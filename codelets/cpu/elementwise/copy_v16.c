@@ -5,8 +5,8 @@
  * and what is copied is often larger than the caches.  Two busy cores of an
  * Intel Xeon with AMX, processor time of a step of DenseNet-121 with 2 x 8
  * images of 224 pixels under load: copies of memcpy() and sums of what they
- * left took 12 % of it, these take 6 %, and the step 5 % less.  Other
- * processors have not been measured; they have memcpy().
+ * left took 12 % of it, these take 6 %, and the step 5 % less.  On a Zen 4
+ * copies take 28 ms instead of 47, sums 51 instead of 48, of 2460.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@ bool ddp__copy_fits(const struct ddp__copy *c)
     uintptr_t all = (uintptr_t)c->from | (uintptr_t)c->to | c->from_step |
                     c->to_step | c->bytes;
 
-    return all % LINE == 0 && c->bytes > 0 && ddp__amx_here();
+    return all % LINE == 0 && c->bytes > 0 && ddp__avx512_here();
 }
 
 #ifdef DDP__V16

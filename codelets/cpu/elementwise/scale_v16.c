@@ -12,7 +12,6 @@
  */
 #include "config.h"
 
-#include "cpu/isa.h"
 #include "cpu/norm/bn_stat.h"
 #include "cpu/store.h"
 #include "cpu/thread.h"
@@ -27,8 +26,7 @@ bool ddp__scale_fits(size_t c, bool b)
 {
     bool same = c % (b ? DDP__UNIT : LANES) == 0;
 
-    return c >= DDP__UNIT && ddp__unit_v16(b) &&
-           (same || (b && c % 2 == 0 && ddp__amx_here()));
+    return c >= DDP__UNIT && ddp__unit_v16(b) && (same || (b && c % 2 == 0));
 }
 
 /* Values of a sample's channels, and spare ones, in whole lines. */

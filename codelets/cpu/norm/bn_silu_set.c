@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include "bn_silu_v16.h"
-#include "cpu/isa.h"
 #include "cpu/vector/unit_v16.h"
 
 enum { LANES = DDP__UNIT / 2, PARAMETERS = 7 };
@@ -12,7 +11,7 @@ enum { LANES = DDP__UNIT / 2, PARAMETERS = 7 };
 bool ddp__bn_silu_fits(enum ddp_act act, bool residual, bool b, size_t period)
 {
     return act == DDP_SILU && !residual && b && period % 2 == 0 &&
-           period >= DDP__UNIT && ddp__amx_here() && ddp__unit_v16(true);
+           period >= DDP__UNIT && ddp__unit_v16(true);
 }
 
 /* Where odd ones begin: lines of even ones, with the spare ones. */

@@ -15,9 +15,8 @@
  *     28x28x240   forward 1.6 1.0, backward 2.8 1.9
  *
  * These are figures of loops that subtracted the mean from each x, which took 2
- * to 9 % longer under load.
- *
- * Other processors keep theirs until somebody measures there.
+ * to 9 % longer under load.  Both cores of a Zen 4 busy with steps of
+ * EfficientNet-B0: 112x112x32 2.8 2.0, 5.8 3.5; 28x28x240 1.5 1.1, 2.8 1.7.
  */
 #include "config.h"
 

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "cpu/isa.h"
 #include "skinny_blocks.h"
 #include "skinny_v16.h"
 
@@ -42,13 +41,12 @@ VEC_INLINE void put_parts(float *to, parts v, bool stream)
 
 #include "skinny_loops.h"
 
-/* Where nobody has measured blocks, and for few rows, rows of weights are added
- * in the order of memory. */
+/* For few rows, rows of weights are added in the order of memory. */
 static void add_gradient(const struct ddp__skinny_product *p,
                          const struct ddp__skinny_tap *t, const float *w,
                          const float *dy, size_t len, float *dx)
 {
-    if (t->n > FEW && ddp__amx_here())
+    if (t->n > FEW)
         ddp__skinny_blocks(p, t, w, dy, len, dx);
     else
         add_columns(p, t, w, dy, len, dx);
