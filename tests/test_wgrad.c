@@ -251,7 +251,7 @@ static void test_layer(const struct row *r, bool b)
     layer_free(&l);
 }
 
-/* In bf16, 1x1 layers are those of amx_wgrad.c. */
+/* 1x1 layers in bf16 are those of wgrad.c, or with AMX of amx_wgrad.c. */
 static void test_thin(const struct row *r, bool b)
 {
     struct layer l;
@@ -263,6 +263,29 @@ static void test_thin(const struct row *r, bool b)
     if (has)
         test_gradient(ddp__wgrad_thin.run, &l, b ? "thin, bf16" : "thin", MOST);
     layer_free(&l);
+}
+
+static bool takes(int c, int o, bool b)
+{
+    struct row r = {1, 1, 1, c, o, 1, 1, 0, 1};
+    struct layer l;
+    bool fits;
+
+    layer_new(&l, &r, 1, b);
+    fits = ddp__wgrad.fits(&l.s);
+    layer_free(&l);
+    return fits;
+}
+
+/* Few channels pay for panels in bf16. */
+static void test_few(void)
+{
+    bool here = ddp__avx512_bf16_here() && !ddp__amx_here();
+
+    ok(takes(24, 144, true) == here && takes(96, 16, true) == here,
+       "products over pixels of 24 channels to 144 and 96 to 16 in bf16");
+    ok(!takes(16, 32, true) && !takes(8, 512, true) && !takes(24, 144, false),
+       "not of 16 to 32, 8 to 512, or in f32");
 }
 
 static void test_depthwise(const struct row *r, bool b)
@@ -327,6 +350,7 @@ int main(void)
         if (__builtin_cpu_supports("avx512bf16"))
             test_layer(&rows[i], true);
     }
+    test_few();
     for (size_t i = 0; i < sizeof(thin_rows) / sizeof(thin_rows[0]); i++) {
         test_thin(&thin_rows[i], false);
         test_thin(&thin_rows[i], true);
