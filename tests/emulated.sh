@@ -35,3 +35,16 @@ make_images()
     "$imagenet" data synth --output "$tmp/data" --classes 4 --train-count 40 \
         --val-count 8 --size 16 >"$tmp/out" 2>"$tmp/err"
 }
+
+# passes VARIABLE=VALUE... TEST ARGUMENT...: on a GPU
+passes()
+{
+    local set=()
+    while [[ $1 = *=* ]]; do
+        set+=("$1")
+        shift
+    done
+    run on 1 env "${set[@]}" "$builddir/tests/test_$1" "${@:2}"
+    [ $rc = 0 ] && [ "$(grep -c '^ok' "$tmp/out")" -gt 20 ]
+    point $? "test_$* on a GPU, ${set[*]}: $(grep -c '^ok' "$tmp/out") points"
+}

@@ -395,6 +395,7 @@ usual_scripts = \
     %D%/app_emulated.sh \
     %D%/app_emulated_lost.sh \
     %D%/app_emulated_ops.sh \
+    %D%/app_emulated_tests.sh \
     %D%/app_fusebench.sh \
     %D%/app_kernelbench.sh \
     %D%/app_examples.sh \
