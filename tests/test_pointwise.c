@@ -11,7 +11,7 @@
 
 #include "cpu/vector/v16.h"
 
-#if !defined(HAVE_ONEDNN) || !defined(DDP__V16)
+#if !defined(HAVE_ONEDNN) || !defined(DDP__X86)
 int main(void)
 {
     skip_all("built without oneDNN, or not for AVX-512");

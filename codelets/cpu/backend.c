@@ -22,7 +22,7 @@
 /* bf16 pays where the processor multiplies it; else it is emulated. */
 static bool fast_bf16(void)
 {
-#if defined(HAVE_ONEDNN) && defined(__x86_64__)
+#if defined(HAVE_ONEDNN) && defined(DDP__X86)
     return ddp__dnn_bf16();
 #else
     return false;

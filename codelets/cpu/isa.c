@@ -12,7 +12,7 @@
 
 /* ---- vectors ------------------------------------------------------------ */
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 #define HERE(name) __builtin_cpu_supports(name)
 #else
 #define HERE(name) false

@@ -10,14 +10,22 @@
 
 #include <stdbool.h>
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) &&          \
+/* Kernels by AVX2 and AVX-512 are compiled: for x86-64, by a compiler that takes
+ * a function's instructions from its target attribute.  Whether the processor
+ * has them is asked when a program runs. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define DDP__X86 1
+#endif
+
+/* So are those by AMX tiles, for an operating system that allows them. */
+#if defined(DDP__X86) && defined(__linux__) &&                                 \
     (defined(__clang__) || __GNUC__ >= 11)
 #define DDP__AMX 1
 #endif
 
 /* A function made of vectors or tiles.  Nothing calls it where the processor
  * has none of these, so that builds for other processors do without it. */
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 #define DDP__X86_ONLY
 #else
 #define DDP__X86_ONLY __attribute__((weak))

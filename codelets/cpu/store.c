@@ -3,12 +3,8 @@
  */
 #include "config.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define X86 1
-#endif
-
 #include "cpu.h"
+#include "cpu/vector/v16.h"
 #include "isa.h"
 #include "store.h"
 
@@ -28,7 +24,7 @@ void ddp__store_init(const struct ddp__machine *m)
 
 /* ---- f32 ---------------------------------------------------------------- */
 
-#ifdef X86
+#ifdef DDP__X86
 __attribute__((target("avx512f"))) static void
 stream_vectors(float *dst, const float *src, size_t len)
 {
@@ -72,7 +68,7 @@ DDP__CLONES static void round_bf16(uint16_t *restrict dst,
         dst[i] = ddp__round_bf16(src[i]);
 }
 
-#ifdef X86
+#ifdef DDP__X86
 /* The processor's own conversion rounds equally, except numbers below 2^-126,
  * which become 0. */
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static void
@@ -119,7 +115,7 @@ void ddp__store_block(void *dst, const float *src, size_t len, bool b,
 
 void ddp__store_end(void)
 {
-#ifdef X86
+#ifdef DDP__X86
     _mm_sfence();
 #endif
 }

@@ -17,7 +17,7 @@ size_t ddp__amx_weight_size(const struct ddp__conv_shape *s)
            (s->conv.bias ? outputs * sizeof(float) : 0);
 }
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/turn16.h"
 #include "cpu/vector/v16.h"
 

@@ -10,7 +10,7 @@ const struct ddp__gradient *ddp__gradient_of(const struct ddp__conv_shape *s)
 {
     const struct ddp__gradient *const all[] = {
 #define X(name) &ddp__##name,
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
         DDP__GRADIENTS(X)
 #endif
 #ifdef DDP__AMX

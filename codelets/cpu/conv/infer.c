@@ -9,7 +9,7 @@
 const struct ddp__infer *ddp__infer_of(const struct ddp__conv_shape *s)
 {
     const struct ddp__infer *const all[] = {
-#ifdef DDP__V16
+#ifdef DDP__X86
 #define X(name) &ddp__##name,
         DDP__INFERS(X)
 #undef X

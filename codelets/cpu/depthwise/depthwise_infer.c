@@ -26,7 +26,7 @@
 #include "cpu/store.h"
 #include "depthwise_row.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 enum {
     VECTOR = 16,

@@ -14,7 +14,7 @@
 
 #include "cpu/vector/v16.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/vec16.h"
 
 enum { DDP__DEPTHWISE_TAPS = 5 /* of a row, at most */ };

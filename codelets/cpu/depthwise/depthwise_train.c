@@ -60,7 +60,7 @@ bool ddp__depthwise_train_fits(const struct ddp__conv_shape *s,
            ddp__unit_v16(s->type == DDP_BF16);
 }
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 enum { CACHE = 48 << 10 /* bytes of the first level */ };
 

@@ -12,7 +12,7 @@
 #include "cpu/store.h"
 #include "depthwise_v16.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 enum { PIXELS = DDP__DEPTHWISE_PIXELS, SPREAD = DDP__DEPTHWISE_SPREAD };
 

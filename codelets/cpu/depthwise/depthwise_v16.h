@@ -7,7 +7,7 @@
 #include "cpu/vector/unit_v16.h"
 #include "depthwise_row.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 enum {
     DDP__DEPTHWISE_PIXELS = 7, /* of a result of a forward pass: images are

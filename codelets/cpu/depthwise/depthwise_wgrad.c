@@ -31,7 +31,7 @@
 #include "cpu/thread.h"
 #include "cpu/vector/v16.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 enum {
     SIDE = 5,
     TAPS = SIDE * SIDE,

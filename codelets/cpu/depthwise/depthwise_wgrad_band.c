@@ -5,7 +5,7 @@
 
 #include "depthwise_wgrad_band.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 enum { SIDE = 3, TAPS = SIDE * SIDE, LANES = 16, LINE = 64 };
 
 DDP__V16_INLINE void fetch(struct ddp__dw_next *n)

@@ -9,7 +9,7 @@
 
 #include "cpu/vector/v16.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 enum { DDP__DW_LINES = 4 /* of x under a band */ };
 
 /* Memory that is fetched meanwhile: `ahead` bytes for each pixel of a row. */

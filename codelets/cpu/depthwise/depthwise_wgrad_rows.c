@@ -40,7 +40,7 @@
 #include "cpu/vector/v16.h"
 #include "depthwise_wgrad_band.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 enum { SIDE = 3, TAPS = SIDE * SIDE, LANES = 16 };
 
 /* Of x and dy in a strip: with twice that, times are about the same, with eight

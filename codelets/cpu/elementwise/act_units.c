@@ -11,7 +11,7 @@
 #include "cpu/store.h"
 #include "cpu/vector/unit_v16.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 /* y = act(x), act(x + z), or z act'(x) */
 enum kind { FORWARD, SUM, BACKWARD };

@@ -8,7 +8,7 @@
 #include "cpu/vector/v16.h"
 #include "ops.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/vec16.h"
 
 /* 2^r, |r| <= 1/2: relative errors are below 2e-7. */

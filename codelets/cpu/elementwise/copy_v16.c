@@ -27,7 +27,7 @@ bool ddp__copy_fits(const struct ddp__copy *c)
     return all % LINE == 0 && c->bytes > 0 && ddp__avx512_here();
 }
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 /* What is done with a line. */
 enum what { COPY, COPY_PAST, ADD };

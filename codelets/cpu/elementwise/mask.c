@@ -13,11 +13,8 @@
 
 #include "cpu/cpu.h"
 #include "cpu/isa.h"
+#include "cpu/vector/v16.h"
 #include "mask.h"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
 
 enum { FLAGS = 512 };
 
@@ -68,7 +65,7 @@ DDP__CLONES static void keep_flagged_bf16(const uint8_t *flag, const void *dy,
 
 /* ---- by AVX-512, which has such masks ------------------------------------ */
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 #define WIDE __attribute__((target("avx512f")))
 
 WIDE static void make_vectors(const float *y, uint8_t *mask, size_t len)

@@ -63,7 +63,7 @@ void ddp__scale_set(const struct ddp__scale *p, const void *s)
         p->s[place(p, p->c + i)] = p->s[place(p, i)];
 }
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 /* Where the second vector of a unit has its factors: the channels of f32 may
  * begin again there. */

@@ -18,7 +18,7 @@
 #include "bn_v16.h"
 #include "cpu/store.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 enum { AHEAD = 2 << 10 }; /* bytes; 8 Ki: up to 20 % slower */
 

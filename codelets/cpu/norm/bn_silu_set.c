@@ -66,7 +66,7 @@ void ddp__bn_silu_scale(const struct ddp__bn_silu *p)
     }
 }
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 /* Numbers of one sample, times `by`, over a period and the spare ones. */
 DDP__UNIT_TARGET static void set_gate_values(const struct ddp__bn_silu *p,

@@ -32,7 +32,7 @@ enum {
     SUMS = DDP__BN_SILU_SUMS
 };
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 /* ---- values ------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include "bn_v16.h"
 #include "cpu/store.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 enum { STRIP = 2048 }; /* values; 512 and 8192: up to 15 % slower */
 

@@ -11,7 +11,7 @@
 #include "cpu/elementwise/act_v16.h"
 #include "cpu/vector/unit_v16.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 DDP__UNIT_INLINE v16 ddp__bn_load_v16(const void *p, size_t i, __mmask16 m,
                                       bool b)

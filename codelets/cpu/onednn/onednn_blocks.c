@@ -114,7 +114,7 @@ int ddp__blocks_parts(const struct ddp__blocks *p)
     return (int)(parts < 1 ? 1 : parts < blocks ? parts : blocks);
 }
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/turn16.h"
 
 static size_t inputs_in(const struct ddp__blocks *p)

@@ -11,7 +11,7 @@
 #include "pool_bwd_v16.h"
 #include "pool_unit.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 enum { NEAR = 256 << 10 /* bytes */ };
 

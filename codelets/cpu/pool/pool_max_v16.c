@@ -23,7 +23,7 @@
 #include "pool_max_v16.h"
 #include "pool_unit.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 /* Positions as bytes. */
 DDP__UNIT_INLINE void put_positions(uint8_t *p, const __m512i at[2],

@@ -18,7 +18,7 @@
 #include "pool_mean_v16.h"
 #include "pool_unit.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 /* Rows of means at a time, which share sums of rows of pixels; units of means
  * that share none, to read whole half kilobytes. */

@@ -11,7 +11,7 @@
 #include "cpu/vector/unit_v16.h"
 #include "pool.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 enum { DDP__POOL_MOST = 2 /* units at a time, to wait for no addition */ };
 

@@ -7,7 +7,7 @@
 #include "dense_panel.h"
 #include "gemm.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/turn16.h"
 
 enum { VECTOR = DDP__GEMM_VECTOR, PANEL = DDP__GEMM_PANEL };

@@ -16,7 +16,7 @@
 #include "cpu/vector/v16.h"
 #include "gemm.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "gemm_sum.h"
 
 enum { ROWS = 14, PANEL = DDP__GEMM_PANEL };

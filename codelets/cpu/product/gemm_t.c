@@ -9,7 +9,7 @@
 #include "cpu/vector/v16.h"
 #include "gemm_t.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "gemm_sum.h"
 
 enum { ROWS = 8, ROWS_OF_PRODUCTS = 14, PANEL = DDP__GEMM_PANEL };

@@ -8,7 +8,7 @@
 #include "cpu/vector/v16.h"
 #include "gemm_v8.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/vec8.h"
 
 enum { ROWS = 6, PANEL = 2 * LANES };

@@ -14,7 +14,7 @@ enum {
     SHARE = 1 << 16 /* weights of a part: some 20 us */
 };
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/turn16.h"
 #include "cpu/vector/vec16.h"
 #endif
@@ -48,7 +48,7 @@ int ddp__pixels_parts(const struct ddp__conv_shape *s)
     return (int)(parts < panels ? parts : panels);
 }
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 /* Weights on their way into panels. */
 struct source {
     const float *w, *by; /* by: NULL, there are no factors */

@@ -52,7 +52,7 @@
 #include "patch.h"
 #include "pixels.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 enum {
     VECTOR = DDP__GEMM_VECTOR,

@@ -73,7 +73,7 @@ const struct ddp__skinny_loops *ddp__skinny_loops(void)
     static const struct ddp__skinny_loops none;
     int lanes = ddp__skinny_lanes();
 
-#ifdef DDP__V16
+#ifdef DDP__X86
     if (lanes == 16)
         return &ddp__skinny_v16;
     if (lanes == 8)

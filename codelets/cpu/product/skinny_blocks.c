@@ -21,7 +21,7 @@
 #include "cpu/vector/v16.h"
 #include "skinny_blocks.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 enum {
     LANES = 16,

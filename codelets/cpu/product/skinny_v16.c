@@ -8,7 +8,7 @@
 #include "skinny_blocks.h"
 #include "skinny_v16.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/vec16.h"
 
 enum {

@@ -18,7 +18,7 @@
 
 #include "skinny_v8.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/vec8.h"
 
 /* 4 rows of weights times 2 of x are 8 sums of 16 registers. */

@@ -7,7 +7,7 @@
 #include "cpu/vector/v16.h"
 #include "skinny_product.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 extern const struct ddp__skinny_loops ddp__skinny_v8;
 #endif
 

@@ -6,7 +6,7 @@
 #include "cpu/vector/v16.h"
 #include "taps_tile.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 #include "cpu/vector/turn16.h"
 
 enum { LANES = 16, ROWS = DDP__TAPS_ROWS, COLS = DDP__TAPS_COLS };

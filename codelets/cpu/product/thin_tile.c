@@ -9,7 +9,7 @@
 #include "cpu/vector/v16.h"
 #include "thin_tile.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 enum { LANES = 16, LINE = 64, MOST_ROWS = 9, MOST_VECTORS = 3 };
 
 /* Up to three lines of the next block. */

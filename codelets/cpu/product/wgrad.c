@@ -32,7 +32,7 @@
 #include "cpu/thread.h"
 #include "wgrad_panel.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 
 /* Steps of a block at most; channels that pay for panels, and of 1x1 layers in
  * bf16 numbers of them whose product does. */

@@ -14,7 +14,7 @@
 #include "cpu/vector/v16.h"
 #include "wgrad_panel.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 enum { PANEL = DDP__PANEL, ROWS = 8 };
 
 /* ---- panels ------------------------------------------------------------- */

@@ -44,7 +44,7 @@
 #include "cpu/thread.h"
 #include "thin_tile.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef DDP__X86
 /* The most channels that are few, bytes of a block of pixels, which suit the
  * first-level cache, and blocks of a group. */
 enum {

@@ -19,7 +19,7 @@ static inline bool ddp__unit_v16(bool b)
     return b ? ddp__avx512_bf16_here() : ddp__avx512_here();
 }
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 
 /* Kernels of f32 convert nothing to bf16: they need no avx512bf16. */
 #define DDP__UNIT_ISA                                                          \

@@ -4,7 +4,9 @@
 #ifndef DDP_CPU_V16_H
 #define DDP_CPU_V16_H
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#include "cpu/isa.h"
+
+#ifdef DDP__X86
 #include <immintrin.h>
 #include <stddef.h>
 

@@ -10,7 +10,7 @@
 
 #include "wino.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/product/gemm_t.h"
 #include "cpu/vector/vec16.h"
 #include "wino_line.h"

@@ -9,7 +9,7 @@
 #include "wino.h"
 #include "wino_round.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "wino_unit.h"
 
 /* ---- rows --------------------------------------------------------------- */

@@ -21,7 +21,7 @@
 
 #include "wino.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/product/gemm_v8.h"
 #include "cpu/vector/vec8.h"
 #include "wino_square_v8.h"

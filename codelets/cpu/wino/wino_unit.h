@@ -6,7 +6,7 @@
 
 #include "wino.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/vec16.h"
 
 /* The norm of the integers.  Squares of what is this small or large are summed

@@ -14,7 +14,7 @@
 #include "wino.h"
 #include "wino_weight.h"
 
-#ifdef DDP__V16
+#ifdef DDP__X86
 #include "cpu/vector/vec16.h"
 #include "wino_square.h"
 #include "wino_unit.h"
