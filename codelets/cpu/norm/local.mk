@@ -5,8 +5,12 @@ libddp_core_la_SOURCES += \
     %D%/bn.c \
     %D%/bn.h \
     %D%/bn_bwd.c \
+    %D%/bn_bwd_channels.c \
+    %D%/bn_bwd_channels.h \
     %D%/bn_bwd_loops.c \
     %D%/bn_bwd_loops.h \
+    %D%/bn_bwd_pass.c \
+    %D%/bn_bwd_pass.h \
     %D%/bn_gate.c \
     %D%/bn_gate.h \
     %D%/bn_line_v16.c \
