@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "cpu/norm/bn_silu_sum_v16.h"
 #include "cpu/norm/bn_silu_v16.h"
 #include "random.h"
 #include "ref/act.h"

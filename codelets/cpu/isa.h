@@ -10,9 +10,9 @@
 
 #include <stdbool.h>
 
-/* Kernels by AVX2 and AVX-512 are compiled: for x86-64, by a compiler that takes
- * a function's instructions from its target attribute.  Whether the processor
- * has them is asked when a program runs. */
+/* Kernels by AVX2 and AVX-512 are compiled: for x86-64, by a compiler that
+ * takes a function's instructions from its target attribute.  Whether the
+ * processor has them is asked when a program runs. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define DDP__X86 1
 #endif

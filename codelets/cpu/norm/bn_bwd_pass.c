@@ -5,6 +5,7 @@
 
 #include "bn_bwd_pass.h"
 #include "bn_line_v16.h"
+#include "bn_silu_sum_v16.h"
 #include "bn_silu_v16.h"
 #include "bn_stat.h"
 #include "bn_sum_v16.h"

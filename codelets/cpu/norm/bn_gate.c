@@ -1,7 +1,7 @@
 /* bn_gate.c - gradients behind a product of pixels with a gate
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * For norms whose own loops (bn_silu_v16.c) do not multiply.
+ * For norms whose own loops (bn_silu_unit.h) do not multiply.
  */
 #include "config.h"
 

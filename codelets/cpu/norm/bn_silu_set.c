@@ -3,7 +3,7 @@
  */
 #include "config.h"
 
-#include "bn_silu_v16.h"
+#include "bn_silu_set.h"
 #include "cpu/vector/unit_v16.h"
 
 enum { LANES = DDP__UNIT / 2, PARAMETERS = 7 };

@@ -1,4 +1,4 @@
-/* bn_silu_v16.h - batch normalisation with SiLU, of bf16, by AVX-512
+/* bn_silu_v16.h - what batch norms with SiLU write, of bf16, by AVX-512
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_BN_SILU_V16_H
@@ -11,14 +11,8 @@
 DDP__X86_ONLY void ddp__bn_silu_normalise(const struct ddp__bn_silu *p,
                                           const struct ddp__bn_line *l);
 
-/* sum = the sums of dz, and after a period those of dz (x - mean).  gate: NULL,
- * or what dy is multiplied by; a line then is all of its samples. */
-DDP__X86_ONLY void ddp__bn_silu_sum(const struct ddp__bn_silu *p,
-                                    const struct ddp__bn_line *l,
-                                    const struct ddp__bn_gate *gate,
-                                    double *sum);
-
-/* to = dx */
+/* to = dx.  gate: NULL, or what dy is multiplied by; a line then is all of its
+ * samples. */
 DDP__X86_ONLY void ddp__bn_silu_spread(const struct ddp__bn_silu *p,
                                        const struct ddp__bn_line *l,
                                        const struct ddp__bn_gate *gate);

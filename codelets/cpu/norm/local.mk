@@ -19,6 +19,9 @@ libddp_core_la_SOURCES += \
     %D%/bn_loops.h \
     %D%/bn_silu_set.c \
     %D%/bn_silu_set.h \
+    %D%/bn_silu_sum_v16.c \
+    %D%/bn_silu_sum_v16.h \
+    %D%/bn_silu_unit.h \
     %D%/bn_silu_v16.c \
     %D%/bn_silu_v16.h \
     %D%/bn_stat.c \
