@@ -13,5 +13,7 @@ libddp_core_la_SOURCES += \
     %D%/amx_tile.h \
     %D%/amx_weight.c \
     %D%/amx_weight.h \
-    %D%/amx_wgrad.c
+    %D%/amx_wgrad.c \
+    %D%/amx_wgrad_panel.c \
+    %D%/amx_wgrad_panel.h
 endif
