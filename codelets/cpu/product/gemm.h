@@ -12,6 +12,7 @@
 enum {
     DDP__GEMM_VECTOR = 16, /* columns are multiples of it */
     DDP__GEMM_PANEL = 32,
+    DDP__GEMM_ROWS = 14, /* that are multiplied by a panel at a time */
     DDP__GEMM_SKEW = 16, /* floats after a row, against equal cache sets */
 };
 

@@ -12,7 +12,7 @@
 #ifdef DDP__X86
 #include "gemm_sum.h"
 
-enum { ROWS = 8, ROWS_OF_PRODUCTS = 14, PANEL = DDP__GEMM_PANEL };
+enum { ROWS = 8, PANEL = DDP__GEMM_PANEL };
 
 /* A block of p, and its factors. */
 struct block {
@@ -124,7 +124,7 @@ void ddp__gemm_t(const struct ddp__gemm_product *g, bool add, float *p,
 
 const struct ddp__gemm_products ddp__wino_products_v16 = {
     .panel = PANEL,
-    .rows = ROWS_OF_PRODUCTS,
+    .rows = DDP__GEMM_ROWS,
     .multiply = ddp__gemm,
     .multiply_t = ddp__gemm_t,
 };

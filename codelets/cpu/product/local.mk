@@ -11,6 +11,9 @@ libddp_core_la_SOURCES += \
     %D%/dense_wgrad.h \
     %D%/gemm.c \
     %D%/gemm.h \
+    %D%/gemm_block.c \
+    %D%/gemm_block.h \
+    %D%/gemm_finish.h \
     %D%/gemm_sum.h \
     %D%/gemm_t.c \
     %D%/gemm_t.h \

@@ -49,7 +49,7 @@ enum {
     LARGE_WEIGHTS = 16 << 20,
     SMALL_GROUP = 28,
     LARGE_GROUP = 128,
-    MOST_BLOCKS = LARGE_GROUP / 14 + 2 /* of rows of a product */
+    MOST_BLOCKS = LARGE_GROUP / DDP__GEMM_ROWS + 2 /* of rows of a product */
 };
 
 /* A pass, of whose tiles a group has `most` at most. */
