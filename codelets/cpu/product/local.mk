@@ -28,6 +28,8 @@ libddp_core_la_SOURCES += \
     %D%/pixels.c \
     %D%/pixels.h \
     %D%/pointwise.c \
+    %D%/pointwise_block.c \
+    %D%/pointwise_block.h \
     %D%/skinny.c \
     %D%/skinny.h \
     %D%/skinny_blocks.c \
