@@ -19,7 +19,7 @@ int main(void)
 }
 #else
 #include "cpu/backend.h"
-#include "cpu/conv/plan.h"
+#include "cpu/conv/plan_names.h"
 #include "cpu/onednn/onednn_library.h"
 #include "defaults.h"
 #include "graph/graph.h"

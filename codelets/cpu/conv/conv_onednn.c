@@ -9,6 +9,7 @@
 #include "cpu/elementwise/act.h"
 #include "cpu/thread.h"
 #include "plan_shape.h"
+#include "plan_variant.h"
 
 /* ---- forward and data gradient ------------------------------------------ */
 

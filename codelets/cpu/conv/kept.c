@@ -12,6 +12,7 @@
 #include "kept.h"
 #include "plan.h"
 #include "plan_shape.h"
+#include "plan_variant.h"
 
 /* That for the call's cap; one for fewer samples has the same layout, or takes
  * its place.  NULL: there is none. */
@@ -38,7 +39,7 @@ static size_t phases_size(const struct ddp__plan *p)
 {
     size_t size = 0;
 
-    for (int i = 0; i < p->shape.conv.sh * p->shape.conv.sw; i++)
+    for (int i = 0; i < ddp__plan_phases(p); i++)
         if (p->phase[i])
             size += packed_size(p->phase[i], 0);
     return size;

@@ -25,8 +25,12 @@ libddp_core_la_SOURCES += \
     %D%/packed.h \
     %D%/plan.c \
     %D%/plan.h \
+    %D%/plan_names.c \
+    %D%/plan_names.h \
     %D%/plan_shape.c \
     %D%/plan_shape.h \
+    %D%/plan_variant.c \
+    %D%/plan_variant.h \
     %D%/rows.c \
     %D%/rows.h \
     %D%/shape.h \

@@ -12,12 +12,7 @@
 #include "cpu/product/patch.h"
 #include "pack.h"
 
-/* The primitive for sub-batches of n samples. */
-struct ddp__variant {
-    struct ddp__variant *next;
-    int n;
-    struct ddp__dnn *dnn; /* owned */
-};
+struct ddp__variant; /* plan_variant.h */
 
 /* Which taps of a layer a plan computes with: its tap (i, j) is the layer's
  * (y + step_y i, x + step_x j) of `width` in a row. */
@@ -81,19 +76,20 @@ struct ddp__plan {
 int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan);
 void ddp__cpu_conv_release(void *plan);
 
-/* The names of the kernels that a plan of c would have: one, or one a phase.
- * Nothing is generated.  Stops at the first that each() does not return 0 for,
- * and returns that. */
-int ddp__cpu_conv_names(const struct ddp__call *c,
-                        int (*each)(const char *name, void *arg), void *arg);
+/* The plan of a call, with its way of computing; no primitive is made. */
+int ddp__plan_new(const struct ddp__call *c, struct ddp__plan **out);
+void ddp__plan_free(struct ddp__plan *p);
+
+/* Elements of phase[]. */
+static inline int ddp__plan_phases(const struct ddp__plan *p)
+{
+    return p->phase ? p->shape.conv.sh * p->shape.conv.sw : 0;
+}
 
 /* Whether the plan's taps are in another order than the weights'. */
 static inline bool ddp__plan_flips(const struct ddp__plan *p)
 {
     return p->transposed && p->taps.height * p->taps.width > 1;
 }
-
-/* The primitive for n samples, made at its first use. */
-int ddp__plan_primitive(struct ddp__plan *p, int n, struct ddp__dnn **out);
 
 #endif

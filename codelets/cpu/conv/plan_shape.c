@@ -60,6 +60,41 @@ bool ddp__plan_transpose(const struct ddp__conv_shape *s,
            u->right >= 0;
 }
 
+/* A phase in one direction: a layer without stride from `in` pixels to those of
+ * dy, with `size` taps from `first` on, and padding before. */
+struct phase {
+    int in, first, size, before;
+};
+
+static struct phase phase_of(int a, int pixels, int kernel, int stride, int pad)
+{
+    struct phase p = {.in = (pixels - a + stride - 1) / stride,
+                      .first = (a + pad) % stride,
+                      .before = (a + pad) / stride};
+
+    p.size = p.first < kernel ? (kernel - p.first + stride - 1) / stride : 0;
+    return p;
+}
+
+bool ddp__plan_phase(const struct ddp__conv_shape *s, int a, int b,
+                     struct ddp__conv_shape *t, struct ddp__taps *taps)
+{
+    const struct ddp__conv *k = &s->conv;
+    struct phase v = phase_of(a, s->h, k->kh, k->sh, k->top);
+    struct phase h = phase_of(b, s->w, k->kw, k->sw, k->left);
+
+    if (v.in <= 0 || h.in <= 0 || v.size == 0 || h.size == 0)
+        return false;
+    *t = *s;
+    t->h = v.in;
+    t->w = h.in;
+    t->conv = ddp__conv_plain(v.size, h.size);
+    t->conv.top = v.before;
+    t->conv.left = h.before;
+    *taps = (struct ddp__taps){v.first, h.first, k->sh, k->sw, k->kh, k->kw};
+    return true;
+}
+
 struct ddp__conv_shape ddp__plan_shape(const struct ddp__plan *p, int n)
 {
     struct ddp__conv_shape s = p->shape;

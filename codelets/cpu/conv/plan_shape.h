@@ -15,6 +15,11 @@ void ddp__plan_shape_of(const struct ddp__call *c, struct ddp__conv_shape *s);
 bool ddp__plan_transpose(const struct ddp__conv_shape *s,
                          struct ddp__conv_shape *t);
 
+/* Phase (a, b) of the data gradient of s, which has strides: the layer t, of
+ * stride 1, and the taps that it has of s.  False: no tap or pixel. */
+bool ddp__plan_phase(const struct ddp__conv_shape *s, int a, int b,
+                     struct ddp__conv_shape *t, struct ddp__taps *taps);
+
 /* What is computed for n samples: transposed where it is, as one image where
  * there is a gap. */
 struct ddp__conv_shape ddp__plan_shape(const struct ddp__plan *p, int n);

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "cpu/conv/plan_variant.h"
 #include "cpu/cpu.h"
 #include "cpu/elementwise/act.h"
 #include "cpu/thread.h"
