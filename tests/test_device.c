@@ -14,6 +14,7 @@
 #include "defaults.h"
 #include "runtime/device_list.h"
 #include "tap.h"
+#include "train/trainer.h"
 
 enum {
     LEN = 6,
@@ -55,19 +56,29 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
     return 0;
 }
 
+static ddp_dataset_t *data_new(struct ddp_shape shape)
+{
+    return ddp_dataset_callback(&(struct ddp_source){
+        .count = COUNT, .shape = shape, .classes = CLASSES, .get = get});
+}
+
+static ddp_trainer_t *trainer_new(ddp_t *ddp, ddp_chain_t *chain,
+                                  ddp_dataset_t *data)
+{
+    return ddp_trainer_new(ddp, chain, data,
+                           &(struct ddp_train_config){
+                               TRAIN_DEFAULTS, .loss = DDP_LOGIT_CROSS_ENTROPY,
+                               .optimizer = ddp_sgd(0.1f), .sub_batch = 4,
+                               .lanes = LANES, .seed = 1, .steps = STEPS});
+}
+
 /* A dense layer and a relu: the dummy can do one of them. */
 static bool train(ddp_t *ddp, float *w)
 {
-    ddp_dataset_t *data = ddp_dataset_callback(&(struct ddp_source){
-        .count = COUNT, .shape = {1, 1, LEN}, .classes = CLASSES, .get = get});
+    ddp_dataset_t *data = data_new((struct ddp_shape){1, 1, LEN});
     ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(LEN, CLASSES, NULL),
                                        ddp_relu_new(), DDP_END);
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, chain, data,
-                        &(struct ddp_train_config){
-                            TRAIN_DEFAULTS, .loss = DDP_LOGIT_CROSS_ENTROPY,
-                            .optimizer = ddp_sgd(0.1f), .sub_batch = 4,
-                            .lanes = LANES, .seed = 1, .steps = STEPS});
+    ddp_trainer_t *t = trainer_new(ddp, chain, data);
     bool good = t && ddp_trainer_train(t) == 0 &&
                 ddp_chain_get(chain, "0.weight", w, WEIGHTS) == 0;
 
@@ -208,15 +219,68 @@ static void test_kernel(void)
     ddp_finish(ddp);
 }
 
+/* ---- operations that accelerators do without ----------------------------- */
+
+/* A norm whose result a gate scales. */
+static ddp_chain_t *gated_chain(void)
+{
+    enum { C = 4 };
+    ddp_layer_t *gate =
+        ddp_chain_new(ddp_global_mean_pool_new(), ddp_conv_new(C, C, 1, NULL),
+                      ddp_sigmoid_new(), DDP_END);
+
+    return ddp_chain_new(
+        ddp_conv_new(LEN / 2, C, 1, NULL), ddp_batch_norm_new(C, NULL),
+        ddp_silu_new(), ddp_channel_scale_new(gate), ddp_global_mean_pool_new(),
+        ddp_dense_new(C, CLASSES, NULL), DDP_END);
+}
+
+static int count(const ddp_graph_t *g, enum ddp__op op)
+{
+    int n = 0;
+
+    for (int i = 0; i < g->nodes; i++)
+        n += g->node[i]->call.op == op;
+    return n;
+}
+
+/* Whether the norm's backward is to multiply by the gate.  CPU workers have a
+ * kernel for that, accelerators have none: with one, the CPU's part of a step
+ * has the operations of the other part. */
+static void test_gates(bool multiplies, const char *by)
+{
+    ddp_t *ddp =
+        ddp_init(&(struct ddp_config){START_DEFAULTS, .backend = "ref"});
+    ddp_dataset_t *data = data_new((struct ddp_shape){2, 1, LEN / 2});
+    ddp_chain_t *chain = gated_chain();
+    ddp_trainer_t *t = trainer_new(ddp, chain, data);
+
+    if (!t)
+        bail_out("%s: %s", by, ddp_errmsg());
+    is_int(count(t->engine->graph, DDP__OP_BN_GATED_BWD), multiplies,
+           "%s: norms that multiply by a gate", by);
+    is_int(count(t->engine->graph, DDP__OP_BN_BWD), !multiplies,
+           "%s: norms that do not", by);
+    ddp_trainer_free(t);
+    ddp_dataset_free(data);
+    ddp_chain_free(chain);
+    ddp_finish(ddp);
+}
+
 int main(void)
 {
     float w[WEIGHTS];
 
     test_list();
     test_none(w);
+    test_gates(true, "CPU workers");
     setenv("DUMMY_DEVICES", "2", 1);
     test_found(w);
     test_left_out();
     test_kernel();
+    test_gates(false, "dummies");
+    setenv("DDP_HYBRID", "1", 1);
+    test_gates(false, "dummies and CPU workers");
+    unsetenv("DDP_HYBRID");
     return done_testing();
 }
