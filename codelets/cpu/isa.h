@@ -44,8 +44,7 @@ bool ddp__avx2_here(void);
 bool ddp__avx512_here(void);
 
 /* These, and AVX512_VNNI: Intel's servers since Cascade Lake, AMD's since
- * Zen 4.
- */
+ * Zen 4. */
 bool ddp__avx512_vnni_here(void);
 
 /* AVX-512 as above, and AVX512_BF16: Intel's since Cooper Lake, AMD's since

@@ -10,14 +10,10 @@
 
 #ifdef DDP__AMX
 #include "cpu/vector/turn16.h"
-
-#define AMX __attribute__((target("avx512f,avx512bw,avx512vl")))
-#define AMX_INLINE                                                             \
-    static inline                                                              \
-        __attribute__((always_inline, target("avx512f,avx512bw,avx512vl")))
+#include "cpu/vector/v16.h"
 
 /* Two rows of 32 channels as pairs: channels 0..15 in *lo, 16..31 in *hi. */
-AMX_INLINE void interleave(__m512i p, __m512i q, __m512i *lo, __m512i *hi)
+DDP__V16_INLINE void interleave(__m512i p, __m512i q, __m512i *lo, __m512i *hi)
 {
     /* In each lane of 32 bits: channel i of p below channel i of q. */
     const __m512i both = _mm512_set1_epi32(32 << 16);
@@ -90,15 +86,15 @@ static struct walk walk_input(const struct ddp__amx_run *r,
                          .pixel = r->x_pixel};
 }
 
-AMX_INLINE __m512i load32(const uint16_t *p, size_t at)
+DDP__V16_INLINE __m512i load32(const uint16_t *p, size_t at)
 {
     return p ? _mm512_loadu_si512(p + at) : _mm512_setzero_si512();
 }
 
 /* One step of a: 32 outputs, all their channels. */
-AMX static void fill_step(const struct ddp__amx_run *r,
-                          const uint16_t *const p[DDP__AMX_STEP],
-                          size_t segment, size_t step)
+DDP__V16 static void fill_step(const struct ddp__amx_run *r,
+                               const uint16_t *const p[DDP__AMX_STEP],
+                               size_t segment, size_t step)
 {
     for (size_t o = 0; o < (size_t)r->s->o; o += 32) {
         uint16_t *to0 =
@@ -134,8 +130,8 @@ void ddp__amx_fill_a(const struct ddp__amx_run *r, const uint16_t *image,
 
 /* A pair of both kinds, or of even ones alone (odd: NULL), of three positions
  * in a row.  Panels of one kind are `step` apart. */
-AMX_INLINE void fill_pair(const uint16_t *const p[3], size_t c, size_t step,
-                          uint16_t *even, uint16_t *odd)
+DDP__V16_INLINE void fill_pair(const uint16_t *const p[3], size_t c,
+                               size_t step, uint16_t *even, uint16_t *odd)
 {
     for (size_t i = 0; i < c; i += 32, even += 2 * step) {
         __m512i p0 = load32(p[0], i), p1 = load32(p[1], i), lo, hi;
@@ -165,8 +161,9 @@ static bool has_odd(const struct ddp__amx_run *r, int phase)
     return false;
 }
 
-AMX void ddp__amx_fill_b(const struct ddp__amx_run *r, const uint16_t *image,
-                         int phase, int first, size_t segment)
+DDP__V16 void ddp__amx_fill_b(const struct ddp__amx_run *r,
+                              const uint16_t *image, int phase, int first,
+                              size_t segment)
 {
     size_t step = r->segments * r->pairs * DDP__AMX_ROW, c = (size_t)r->s->c;
     uint16_t *even = ddp__amx_b(r, phase, 0, 0, segment);

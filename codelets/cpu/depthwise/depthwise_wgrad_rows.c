@@ -3,8 +3,9 @@
  *
  * A strip of rows is in the second-level cache and is read in place, 16
  * channels at a time, while the next strip is prefetched in the order of its
- * addresses. Sums of a strip are in registers.  They are added up for an image,
- * and those of images in the result; the order depends on the shape alone.
+ * addresses.  Sums of a strip are in registers.  They are added up for an
+ * image, and those of images in the result; the order depends on the shape
+ * alone.
  *
  * One of two busy cores of an Intel Xeon (AVX-512, AMX), 16 images,
  * milliseconds of processor time under load, by oneDNN 2.6 and in this way:

@@ -66,9 +66,7 @@ DDP__CLONES static void keep_flagged_bf16(const uint8_t *flag, const void *dy,
 /* ---- by AVX-512, which has such masks ------------------------------------ */
 
 #ifdef DDP__X86
-#define WIDE __attribute__((target("avx512f")))
-
-WIDE static void make_vectors(const float *y, uint8_t *mask, size_t len)
+DDP__V16 static void make_vectors(const float *y, uint8_t *mask, size_t len)
 {
     for (size_t i = 0; i < len; i += 16) {
         __mmask16 m = _mm512_cmp_ps_mask(_mm512_loadu_ps(y + i),
@@ -78,8 +76,8 @@ WIDE static void make_vectors(const float *y, uint8_t *mask, size_t len)
     }
 }
 
-WIDE static void apply_vectors(const uint8_t *mask, const void *dy, float *dr,
-                               size_t len, bool b)
+DDP__V16 static void apply_vectors(const uint8_t *mask, const void *dy,
+                                   float *dr, size_t len, bool b)
 {
     for (size_t i = 0; i < len; i += 16) {
         const void *p = ddp__at(dy, i, b);
@@ -120,7 +118,8 @@ void ddp__mask_make(const float *y, uint8_t *mask, size_t len)
     uint8_t flag[FLAGS];
     size_t begin = in_vectors(len);
 
-    make_vectors(y, mask, begin);
+    if (begin > 0)
+        make_vectors(y, mask, begin);
     for (size_t at = begin; at < len; at += FLAGS) {
         size_t n = len - at < FLAGS ? len - at : FLAGS;
 
@@ -136,7 +135,8 @@ void ddp__mask_apply(const uint8_t *mask, const void *dy, float *dr, size_t len,
     uint8_t flag[FLAGS];
     size_t begin = in_vectors(len);
 
-    apply_vectors(mask, dy, dr, begin, b);
+    if (begin > 0)
+        apply_vectors(mask, dy, dr, begin, b);
     for (size_t at = begin; at < len; at += FLAGS) {
         size_t n = len - at < FLAGS ? len - at : FLAGS;
 

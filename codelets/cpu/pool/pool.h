@@ -10,8 +10,9 @@
  * or so many that what a window costs once is little. */
 enum { DDP__POOL_FEW = 64, DDP__POOL_BLOCK = 256 };
 
-/* f(..., c, len) for blocks of channels c .. c + len - 1, and for the rest. The
- * first len is a constant, without which a compiler keeps blocks in memory. */
+/* f(..., c, len) for blocks of channels c .. c + len - 1, and for the rest;
+ * the first len is a constant, without which a compiler keeps blocks in memory.
+ */
 #define DDP__POOL_BLOCKS(block, channels, f, ...)                              \
     do {                                                                       \
         size_t c = 0;                                                          \

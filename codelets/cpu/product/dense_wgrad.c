@@ -24,7 +24,6 @@
 
 enum {
     VECTOR = DDP__GEMM_VECTOR,
-    PANEL = DDP__GEMM_PANEL,
     STEP = DDP__GEMM_ROWS,
     WIDE = 512,     /* columns of x in panels at a time */
     MOST_ROWS = 256 /* of x and dy, which are summed in registers */

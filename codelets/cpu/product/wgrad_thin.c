@@ -45,14 +45,13 @@
 #include "thin_tile.h"
 
 #ifdef DDP__X86
-/* The most channels that are few, bytes of a block of pixels, which suit the
- * first-level cache, and blocks of a group. */
 enum {
-    MOST_FEW = 56,
-    TILE = 8,
-    PIECE = 9, /* values of three pixels of three channels */
-    BLOCK_BYTES = 32 << 10,
-    GROUP = 32
+    MOST_FEW = 56,          /* channels, of the side with fewer */
+    TILE = 8,               /* of them, of a tile */
+    PIECE = 9,              /* values of three pixels of three channels */
+    PIECE_COLS = 32,        /* outputs of a tile of these */
+    BLOCK_BYTES = 32 << 10, /* of pixels, which suit the first-level cache */
+    GROUP = 32              /* blocks */
 };
 
 /* ---- sums --------------------------------------------------------------- */
@@ -198,7 +197,8 @@ static void fill_line(const struct run *r, const void *image, int y, float *to)
 static void add_row(struct run *r, const void *image, int y, const void *dy)
 {
     const struct ddp__conv_shape *s = r->s;
-    size_t pixels = (size_t)s->ow, pieces = ddp__divide_up(r->many, 32) * 3;
+    size_t pixels = (size_t)s->ow,
+           pieces = ddp__divide_up(r->many, PIECE_COLS) * 3;
     const float *many = values(r, dy, pixels * r->many);
     struct ddp__thin_tile t = {
         .pixels = pixels,
@@ -210,11 +210,11 @@ static void add_row(struct run *r, const void *image, int y, const void *dy)
 
     for (size_t k = 0; k < 3; k++)
         fill_line(r, image, y * s->conv.sh - s->conv.top + (int)k, r->line[k]);
-    for (size_t j = 0; j < r->many; j += 32)
+    for (size_t j = 0; j < r->many; j += PIECE_COLS)
         for (size_t k = 0; k < 3; k++) {
             t.thin = r->line[k];
             t.wide = many + j;
-            t.cols = r->many - j < 32 ? r->many - j : 32;
+            t.cols = r->many - j < PIECE_COLS ? r->many - j : PIECE_COLS;
             t.sum = r->part + k * PIECE * r->ld + j;
             ddp__thin_tile(&t);
         }

@@ -18,7 +18,7 @@
  *     4x4x512   3.9  2.2    7x7x512 (8 images)     4.7  4.7
  *
  * Products alone reach 175 to 185 GFLOP/s there, which is 5.1 ms for the first
- * two and 6.7 for 14x14x256; of 56x56x64 the transforms take a quarter. Blocks
+ * two and 6.7 for 14x14x256; of 56x56x64 the transforms take a quarter.  Blocks
  * of output channels for all positions, with the tiles in the cache, were
  * slower: weights come from 36 places then.
  *
