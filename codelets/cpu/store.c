@@ -119,3 +119,12 @@ void ddp__store_end(void)
     _mm_sfence();
 #endif
 }
+
+/* ---- the other way ------------------------------------------------------ */
+
+DDP__CLONES void ddp__widen(const uint16_t *restrict src, size_t len,
+                            float *restrict dst)
+{
+    for (size_t i = 0; i < len; i++)
+        dst[i] = ddp__from_bf16(src[i]);
+}

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "ops.h"
 
@@ -24,6 +25,9 @@ void ddp__store_init(const struct ddp__machine *m);
 void ddp__store_block(void *dst, const float *src, size_t len, bool b,
                       bool stream);
 void ddp__store_end(void);
+
+/* The other way: values of bf16 as f32. */
+void ddp__widen(const uint16_t *src, size_t len, float *dst);
 
 static inline bool ddp__streams(size_t len, bool b)
 {

@@ -44,6 +44,24 @@ static struct ddp__bn_part operands(const struct ddp__task *t, void *dx,
                                  .s2 = s2};
 }
 
+/* Whether loops for SiLU compute it, which multiply by a gate in registers. */
+static bool is_silu(const struct ddp__task *t, const struct ddp__rows *r)
+{
+    const struct ddp__call *k = t->call;
+
+    return ddp__bn_silu_fits(k->bn.act, k->bn.residual, r->b, r->width) &&
+           (k->op != DDP__OP_BN_GATED_BWD || ddp__bn_silu_gates(r->c));
+}
+
+/* Floats of a block of results, and with a gate those of wide. */
+static size_t block_size(const struct ddp__task *t, const struct ddp__rows *r)
+{
+    size_t block = r->chunk * r->width;
+    bool gated = t->call->op == DDP__OP_BN_GATED_BWD;
+
+    return block + 16 + (gated ? 2 * block + 2 * r->c : 0);
+}
+
 /* Room for both passes, and what they read.  The operands of other calls are at
  * the places of BN_BWD. */
 static int begin(struct ddp__bn_pass *s, const struct ddp__task *t, void *dx)
@@ -51,11 +69,11 @@ static int begin(struct ddp__bn_pass *s, const struct ddp__task *t, void *dx)
     struct ddp__rows r = ddp__bn_rows(t, DDP__BN_BWD_X);
     enum ddp_act act = t->call->bn.act;
     bool residual = t->call->bn.residual;
-    bool silu = ddp__bn_silu_fits(act, residual, r.b, r.width);
+    bool silu = is_silu(t, &r);
     size_t w = ddp__bn_spaced(&r),
            n = ddp__align(w * sizeof(float)) / sizeof(float);
-    size_t buf = silu ? ddp__bn_silu_size(r.width)
-                      : (r.chunk * r.width + 16) * sizeof(float);
+    size_t buf =
+        silu ? ddp__bn_silu_size(r.width) : block_size(t, &r) * sizeof(float);
     float *par =
         ddp__scratch(7 * n * sizeof(float) + 2 * n * sizeof(double) + buf);
 
@@ -111,25 +129,27 @@ static struct ddp__bn_gate gate_of(const struct ddp__task *t)
         .b = ddp__is_bf16(t, DDP__BN_GATED_BWD_X)};
 }
 
-/* Where the loops do not multiply by the gate, dx has the gradient of y until
- * it is written. */
+/* Loops of f32 find the gradient of y in dx, where they write theirs. */
 int ddp__cpu_bn_gated_bwd(const struct ddp__task *t)
 {
-    struct ddp__rows r = ddp__bn_rows(t, DDP__BN_GATED_BWD_X);
-    bool multiplies = ddp__bn_silu_fits(t->call->bn.act, false, r.b, r.width) &&
-                      ddp__bn_silu_gates(r.c);
     const void *dy = t->data[DDP__BN_GATED_BWD_DY];
     void *dx = t->data[DDP__BN_GATED_BWD_DX];
     struct ddp__bn_gate gate = gate_of(t);
     struct ddp__bn_pass s;
-    int rc = multiplies ? 0 : ddp__bn_gate_apply(&gate, dy, dx);
 
-    if (rc < 0 || (rc = begin(&s, t, dx)) < 0)
-        return rc;
+    if (begin(&s, t, dx) < 0)
+        return DDP_ENOMEM;
     s.all.y = NULL;
     s.all.dr = NULL;
-    s.all.dy = multiplies ? dy : dx;
-    s.gate = multiplies ? &gate : NULL;
+    s.gate = &gate;
+    s.all.dy = dy;
+    if (s.r.b && !s.silu)
+        s.wide = s.buf + s.r.chunk * s.r.width + 16;
+    if (!s.r.b) {
+        ddp__bn_gate_apply(&gate, dy, 0, gate.samples * gate.pixels * gate.c,
+                           s.buf, dx);
+        s.all.dy = dx;
+    }
     run(&s);
     return 0;
 }

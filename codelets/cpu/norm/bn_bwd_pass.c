@@ -41,6 +41,28 @@ static size_t block_len(const struct ddp__bn_part *k)
     return (k->rows - 1) * k->width + k->len;
 }
 
+/* Whether values in memory are bf16, or floats in wide. */
+static bool reads_bf16(const struct ddp__bn_pass *s)
+{
+    return s->r.b && !s->wide;
+}
+
+/* A block with the gradient of y, which bf16 would round once more. */
+static struct ddp__bn_part widen(const struct ddp__bn_pass *s,
+                                 struct ddp__bn_part k)
+{
+    size_t block = s->r.chunk * s->r.width, len = block_len(&k);
+    const uint16_t *x = k.x, *first = s->all.x;
+    float *dy = s->wide + block;
+
+    ddp__widen(x, len, s->wide);
+    ddp__bn_gate_apply(s->gate, s->all.dy, (size_t)(x - first), len, dy + block,
+                       dy);
+    k.x = s->wide;
+    k.dy = dy;
+    return k;
+}
+
 /* The sums over a block whose dz is kept as dr, which the second pass reads. */
 static void sum_and_keep(const struct ddp__bn_pass *s, struct ddp__bn_part k)
 {
@@ -63,7 +85,7 @@ static void sum_and_keep(const struct ddp__bn_pass *s, struct ddp__bn_part k)
 static bool in_registers(const struct ddp__bn_pass *s,
                          const struct ddp__bn_part *k)
 {
-    return ddp__unit_v16(s->r.b) &&
+    return ddp__unit_v16(reads_bf16(s)) &&
            (!k->dr || (k->mask && !s->r.b && k->len % 16 == 0));
 }
 
@@ -86,22 +108,24 @@ static struct ddp__bn_line line_of(const struct ddp__bn_pass *s)
 static void sum_blocks(const struct ddp__bn_pass *s, double *sum)
 {
     size_t w = s->r.width, end = s->r.rows + (s->r.tail > 0);
-    size_t most =
-        s->all.dr && s->r.chunk < DDP__BN_BLOCK ? s->r.chunk : DDP__BN_BLOCK;
+    bool in_chunks = (s->all.dr || s->wide) && s->r.chunk < DDP__BN_BLOCK;
+    size_t most = in_chunks ? s->r.chunk : DDP__BN_BLOCK;
     struct ddp__bn_part k;
 
     memset(sum, 0, 2 * w * sizeof(*sum));
     for (size_t at = 0; at < end; at += k.rows) {
         k = block_at(s, at, most);
+        if (s->wide)
+            k = widen(s, k);
         if (in_registers(s, &k)) {
             ddp__bn_sum_v16(&s->p, &k, sum, k.mask ? DDP__FROM_MASK : s->from,
-                            s->r.b, s->r.stream);
+                            reads_bf16(s), s->r.stream);
             continue;
         }
         if (k.dr)
             sum_and_keep(s, k);
         else
-            ddp__bn_bwd_sum(&s->p, &k, s->from, s->r.b);
+            ddp__bn_bwd_sum(&s->p, &k, s->from, reads_bf16(s));
         ddp__bn_add(sum, k.s1, k.len);
         ddp__bn_add(sum + w, k.s2, k.len);
     }
@@ -132,9 +156,11 @@ static void spread_blocks(const struct ddp__bn_pass *s)
         struct ddp__bn_part k = block_at(s, blocks * s->r.chunk, s->r.chunk);
         void *dx = k.dx;
 
+        if (s->wide)
+            k = widen(s, k);
         if (!s->r.direct)
             k.dx = s->buf;
-        ddp__bn_bwd_spread(&s->p, &k, s->from, s->r.b);
+        ddp__bn_bwd_spread(&s->p, &k, s->from, reads_bf16(s));
         if (!s->r.direct)
             ddp__store_block(dx, s->buf, block_len(&k), s->r.b, s->r.stream);
     }
@@ -162,7 +188,7 @@ void ddp__bn_second_pass(struct ddp__bn_pass *s)
         s->all.dy = s->all.dr;
         s->from = DDP__FROM_DY;
     }
-    if (ddp__unit_v16(s->r.b))
+    if (ddp__unit_v16(s->r.b) && !s->wide)
         spread_line(s);
     else
         spread_blocks(s);

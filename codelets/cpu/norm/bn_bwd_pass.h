@@ -21,6 +21,8 @@ struct ddp__bn_pass {
     bool silu; /* loops for SiLU compute it, with these parameters in buf */
     struct ddp__bn_silu of_silu;
     const struct ddp__bn_gate *gate; /* that it multiplies by, or NULL */
+    float *wide; /* bf16 with a gate, but not by those loops: room for the x and
+                    gradients of y of a chunk as floats, and for the gate */
 };
 
 /* sum = the sums of dz, and after a width those of dz (x - mean), of each

@@ -5,10 +5,8 @@
  */
 #include "config.h"
 
-#include "base/error.h"
 #include "bn_gate.h"
 #include "cpu/cpu.h"
-#include "cpu/thread.h"
 
 DDP__INLINE void factors(const void *restrict s, const void *restrict dm,
                          float share, size_t c, float *restrict to, bool b)
@@ -21,39 +19,38 @@ DDP__INLINE void factors(const void *restrict s, const void *restrict dm,
 
 /* f: factors of a sample, then summands. */
 DDP__INLINE void apply(const void *restrict dy, const float *restrict f,
-                       size_t rows, size_t c, void *restrict to, bool b)
+                       size_t rows, size_t c, float *restrict to, bool b)
 {
     for (size_t r = 0; r < rows; r++)
         for (size_t i = 0; i < c; i++)
-            ddp__store(to, r * c + i,
-                       ddp__load(dy, r * c + i, b) * f[i] + f[c + i], b);
+            to[r * c + i] = ddp__load(dy, r * c + i, b) * f[i] + f[c + i];
 }
 
 DDP__CLONES static void apply_f32(const void *dy, const float *f, size_t rows,
-                                  size_t c, void *to)
+                                  size_t c, float *to)
 {
     apply(dy, f, rows, c, to, false);
 }
 
 DDP__CLONES static void apply_bf16(const void *dy, const float *f, size_t rows,
-                                   size_t c, void *to)
+                                   size_t c, float *to)
 {
     apply(dy, f, rows, c, to, true);
 }
 
-int ddp__bn_gate_apply(const struct ddp__bn_gate *g, const void *dy, void *to)
+void ddp__bn_gate_apply(const struct ddp__bn_gate *g, const void *dy, size_t at,
+                        size_t len, float *f, float *to)
 {
-    float *f = ddp__scratch(2 * g->c * sizeof(*f));
+    size_t sample = g->pixels * g->c, n, left;
 
-    if (!f)
-        return DDP_ENOMEM;
-    for (size_t n = 0; n < g->samples; n++) {
-        size_t at = n * g->pixels * g->c;
+    for (size_t end = at + len; at < end; at += n, to += n) {
+        size_t channel = at / sample * g->c;
 
-        factors(ddp__at(g->s, n * g->c, g->b), ddp__at(g->dm, n * g->c, g->b),
+        left = (at / sample + 1) * sample - at;
+        n = end - at < left ? end - at : left;
+        factors(ddp__at(g->s, channel, g->b), ddp__at(g->dm, channel, g->b),
                 1 / (float)g->pixels, g->c, f, g->b);
-        (g->b ? apply_bf16 : apply_f32)(ddp__at(dy, at, g->b), f, g->pixels,
-                                        g->c, ddp__to(to, at, g->b));
+        (g->b ? apply_bf16 : apply_f32)(ddp__at(dy, at, g->b), f, n / g->c,
+                                        g->c, to);
     }
-    return 0;
 }

@@ -15,7 +15,9 @@ struct ddp__bn_gate {
     bool b; /* bf16 */
 };
 
-/* to = that gradient. */
-int ddp__bn_gate_apply(const struct ddp__bn_gate *g, const void *dy, void *to);
+/* to = that gradient, in f32, of `len` values of whole pixels from value `at`
+ * on.  f: room for 2 c factors. */
+void ddp__bn_gate_apply(const struct ddp__bn_gate *g, const void *dy, size_t at,
+                        size_t len, float *f, float *to);
 
 #endif

@@ -53,6 +53,7 @@
 
 #include "base/team.h"
 #include "cpu/cpu.h"
+#include "cpu/store.h"
 #include "cpu/thread.h"
 #include "cpu/vector/vmath.h"
 #include "skinny.h"
@@ -182,13 +183,6 @@ static int run_pass(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
     return 0;
 }
 
-DDP__CLONES static void widen(const uint16_t *restrict from, size_t len,
-                              float *restrict to)
-{
-    for (size_t i = 0; i < len; i++)
-        to[i] = ddp__from_bf16(from[i]);
-}
-
 DDP__CLONES static void narrow(const float *restrict from, size_t len,
                                uint16_t *restrict to)
 {
@@ -215,9 +209,9 @@ int ddp__skinny_run(const struct ddp__task *t, const struct ddp__conv_shape *s,
         return DDP_ENOMEM;
     wide_y = wide_x + size / sizeof(float);
     if (pass != DDP__BWD_X)
-        widen(x, from->len, wide_x);
+        ddp__widen(x, from->len, wide_x);
     if (pass != DDP__FWD)
-        widen(y, len, wide_y);
+        ddp__widen(y, len, wide_y);
     rc = run_pass(s, pass, &p, t->accumulate, wide_x, w, wide_y);
     if (pass == DDP__FWD)
         narrow(wide_y, len, y);

@@ -41,6 +41,7 @@
 #include "cpu/cpu.h"
 #include "cpu/elementwise/act.h"
 #include "cpu/isa.h"
+#include "cpu/store.h"
 #include "cpu/thread.h"
 #include "thin_tile.h"
 
@@ -93,19 +94,12 @@ static void put_gradient(struct run *r, bool add, float *dw)
                   r->total[r->few_x ? j * r->ld + i : i * r->ld + j];
 }
 
-DDP__CLONES static void widen(const void *restrict from, size_t len,
-                              float *restrict to)
-{
-    for (size_t i = 0; i < len; i++)
-        to[i] = ddp__load(from, i, true);
-}
-
 /* Values as f32: where they are, or in a block. */
 static const float *values(const struct run *r, const void *from, size_t len)
 {
     if (!r->b)
         return from;
-    widen(from, len, r->block);
+    ddp__widen(from, len, r->block);
     return r->block;
 }
 
@@ -189,7 +183,7 @@ static void fill_line(const struct run *r, const void *image, int y, float *to)
         return;
     image = ddp__at(image, (size_t)y * row, r->b);
     if (r->b)
-        widen(image, n, to + left);
+        ddp__widen(image, n, to + left);
     else
         memcpy(to + left, image, n * sizeof(float));
 }
