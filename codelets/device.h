@@ -10,7 +10,7 @@
 
 #include <starpu.h>
 
-#include "ops.h"
+#include "ops_backend.h"
 
 enum { DDP__MAX_GPUS = 16 };
 

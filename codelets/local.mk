@@ -5,12 +5,14 @@ CODELETS_SOURCES += \
     %D%/device.h \
     %D%/ops.c \
     %D%/ops.h \
+    %D%/ops_backend.h \
     %D%/ops_loss.c \
     %D%/ops_loss.h \
     %D%/ops_norm.c \
     %D%/ops_norm.h \
     %D%/ops_optim.c \
     %D%/ops_optim.h \
+    %D%/ops_table.h \
     %D%/ops_times.c \
     %D%/ops_times.h \
     %D%/wire.h

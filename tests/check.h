@@ -3,12 +3,12 @@
  *
  * A row describes a family of ops on certain shapes: a convolution, forward
  * and backward.  The ops share tensors, each known by its role: by the name
- * that the operand has in ops.h.
+ * that the operand has in ops_table.h.
  */
 #ifndef CHECK_H
 #define CHECK_H
 
-#include "ops.h"
+#include "ops_backend.h"
 
 enum check_family {
     CHECK_INPUT_U8,

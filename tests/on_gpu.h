@@ -4,7 +4,7 @@
 #ifndef ON_GPU_H
 #define ON_GPU_H
 
-#include "ops.h"
+#include "ops_backend.h"
 
 /* 1: there is a GPU, and this thread uses it; 0: there is none; < 0: failed. */
 int on_gpu_enter(void);

@@ -4,7 +4,7 @@
 #ifndef DDP_CPU_BACKEND_H
 #define DDP_CPU_BACKEND_H
 
-#include "ops.h"
+#include "ops_backend.h"
 
 extern const struct ddp__backend ddp__cpu;
 

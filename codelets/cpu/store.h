@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ops.h"
+#include "ops_backend.h"
 
 /* Loops leave results in a block of f32 in L1, or in place where that is all
  * there is to it; ddp__store_block() converts and stores a block.  Outputs that

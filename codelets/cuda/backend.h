@@ -4,7 +4,7 @@
 #ifndef DDP_CUDA_BACKEND_H
 #define DDP_CUDA_BACKEND_H
 
-#include "ops.h"
+#include "ops_backend.h"
 
 extern struct ddp__backend ddp__cuda;
 

@@ -4,9 +4,9 @@
 #ifndef DDP_MODULE_H
 #define DDP_MODULE_H
 
-#include "ops.h"
+#include "ops_backend.h"
 
-/* Counted up with every change of ops.h that sizes do not show. */
+/* Counted up with every change of the ops headers that sizes do not show. */
 enum { DDP__MODULE_VERSION = 7 };
 
 /* What libddp lends to a module, which sees none of its hidden symbols; and

@@ -4,7 +4,7 @@
 #ifndef DDP_CUDA_PROFILE_H
 #define DDP_CUDA_PROFILE_H
 
-#include "ops.h"
+#include "ops_backend.h"
 
 /* With DDP_PROFILE=FILE in the environment, put a clock around every kernel of
  * the table; 0, or ddp__fail(). */

@@ -4,7 +4,7 @@
 #ifndef DDP_CUDA_SPACE_H
 #define DDP_CUDA_SPACE_H
 
-#include "ops.h"
+#include "ops_backend.h"
 
 extern const struct ddp__space ddp__cuda_space;
 

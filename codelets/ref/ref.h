@@ -4,7 +4,7 @@
  * What these files compute is what an op means; other devices are tested
  * against them.  Sums are made in double and one element after another, so
  * that a result owes nothing to the order of a clever loop.  Letters and the
- * order of buffers are those of ops.h.
+ * order of buffers are those of ops_table.h.
  */
 #ifndef DDP_REF_H
 #define DDP_REF_H

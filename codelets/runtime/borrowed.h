@@ -4,7 +4,7 @@
 #ifndef DDP_BORROWED_H
 #define DDP_BORROWED_H
 
-#include "ops.h"
+#include "ops_backend.h"
 
 /* Who has such memory; NULL: nobody.  Nothing is borrowed. */
 void ddp__borrowed_from(const struct ddp__backend *b);

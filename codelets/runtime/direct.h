@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "ops.h"
+#include "ops_backend.h"
 #include "runtime/buffer.h"
 #include "runtime/task_group.h"
 

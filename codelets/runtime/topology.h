@@ -4,7 +4,7 @@
 #ifndef DDP_TOPOLOGY_H
 #define DDP_TOPOLOGY_H
 
-#include "ops.h"
+#include "ops_backend.h"
 
 /* Further NUMA nodes count as the first. */
 enum { DDP__MAX_NODES = 32 };

@@ -11,7 +11,7 @@
 
 #include "engine/lanes.h"
 #include "engine/messages.h"
-#include "ops.h"
+#include "ops_backend.h"
 #include "wire.h"
 
 /* ---- the sum of a vector --------------------------------------------------

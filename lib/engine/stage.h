@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "ops.h"
+#include "ops_backend.h"
 
 /* Where the vector is, and the memory for copies. */
 struct ddp__stage {
