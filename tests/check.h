@@ -160,6 +160,9 @@ extern int (*check_kernel)(const struct ddp__backend *b, struct ddp__task *t,
 double check_get(const struct check_tensor *t, size_t i);
 void check_set(struct check_tensor *t, size_t i, double value);
 
+/* Whether the target of a loss is a class. */
+bool check_has_labels(const struct check_row *r);
+
 /* Elements that n samples have. */
 size_t check_len(const struct check_tensor *t, int n);
 

@@ -9,6 +9,7 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/backends.h \
     %D%/check.c \
     %D%/check.h \
+    %D%/check_values.c \
     %D%/copy_layer.h \
     %D%/custom_data.h \
     %D%/fuzz.c \
