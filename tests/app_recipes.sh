@@ -89,12 +89,18 @@ only_name()
     grep -q -x -F "$data" "$tmp/line" || printf '%s\n' "$data" >>"$tmp/line"
 }
 
+# backend_for ARGUMENT...: --amp is bf16, in which ref computes on any processor
+backend_for()
+{
+    case "$*" in *--amp*) echo --backend ref ;; esac
+}
+
 # works "NAME VALUE..." LINE
 works()
 {
     only_name "$2"
     # shellcheck disable=SC2046
-    run "$imagenet" train --dry-run $(cat "$tmp/line")
+    run "$imagenet" train --dry-run $(backend_for "$2") $(cat "$tmp/line")
     [ $rc = 0 ] && are "$1"
     point $? "$(echo "$2" | tr -s ' \\\n' '   ' | cut -c1-160)"
 }
@@ -268,7 +274,8 @@ runs()
 {
     want=$1
     shift
-    run "$imagenet" train --dry-run --data-path "$data" "$@"
+    # shellcheck disable=SC2046
+    run "$imagenet" train --dry-run $(backend_for "$@") --data-path "$data" "$@"
     [ $rc = 0 ] && are "$want"
     point $? "$* is $want"
 }

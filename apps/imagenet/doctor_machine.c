@@ -142,8 +142,7 @@ bool doctor_bf16(void)
     free(line);
     report_line("bf16", "%s",
                 found ? found
-                      : "not by this processor: --dtype bf16 saves memory "
-                        "there, but no time");
+                      : "not by this processor: CPU workers need --dtype f32");
     return found != NULL;
 }
 
