@@ -12,6 +12,7 @@ CODELETS_SOURCES += \
     %D%/ops_norm.h \
     %D%/ops_optim.c \
     %D%/ops_optim.h \
+    %D%/ops_table.c \
     %D%/ops_table.h \
     %D%/ops_times.c \
     %D%/ops_times.h \

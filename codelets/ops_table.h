@@ -333,6 +333,7 @@ struct ddp__signature {
     struct ddp__operand operand[DDP_MAX_BUFFERS];
 };
 extern const struct ddp__signature ddp__signature[DDP__OP_COUNT];
+extern const struct ddp__signature ddp__host_signature[DDP__HOST_COUNT];
 
 static inline bool ddp__op_is(enum ddp__op op, unsigned traits)
 {

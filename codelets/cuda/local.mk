@@ -61,7 +61,7 @@ $(libddp_cuda_core_la_OBJECTS): %D%/kernel.h %D%/worker.h $(GPU_BODIES)
 
 pkglib_LTLIBRARIES += ddp_cuda.la
 ddp_cuda_la_SOURCES = codelets/ops.c codelets/ops_loss.c \
-    codelets/ops_optim.c %D%/module.c %D%/module.h
+    codelets/ops_optim.c codelets/ops_table.c %D%/module.c %D%/module.h
 ddp_cuda_la_CPPFLAGS = $(libddp_cuda_core_la_CPPFLAGS)
 ddp_cuda_la_LIBADD = libddp_cuda_core.la $(CUDA_LIBS)
 ddp_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
