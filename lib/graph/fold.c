@@ -12,17 +12,7 @@
 #include <string.h>
 
 #include "graph/fold.h"
-
-/* How many operands of all nodes share memory with v. */
-static int count_uses(const ddp_graph_t *g, const ddp_value_t *v)
-{
-    int n = 0;
-
-    for (int i = 0; i < g->nodes; i++)
-        for (int b = 0; b < g->node[i]->call.buffers; b++)
-            n += g->node[i]->buf[b] && g->node[i]->buf[b]->base == v->base;
-    return n;
-}
+#include "graph/uses.h"
 
 /* The convolution that computes x for a batch norm and nobody else; -1. */
 static int find_conv(const ddp_graph_t *g, const struct ddp__node *norm)
@@ -33,21 +23,12 @@ static int find_conv(const ddp_graph_t *g, const struct ddp__node *norm)
         const struct ddp__node *n = g->node[i];
 
         if (n->call.op == DDP__OP_CONV_FWD && n->buf[DDP__CONV_FWD_Y] == x)
-            return n->call.conv.act == DDP_IDENTITY && count_uses(g, x) == 2
+            return n->call.conv.act == DDP_IDENTITY &&
+                           ddp__graph_uses(g, x) == 2
                        ? i
                        : -1;
     }
     return -1;
-}
-
-/* Operand `to` of a node: operand `from` of another one. */
-static void take_operand(struct ddp__node *n, int to,
-                         const struct ddp__node *other, int from)
-{
-    n->buf[to] = other->buf[from];
-    n->access[to] = other->access[from];
-    n->call.buf[to] = other->call.buf[from];
-    n->call.buffers = to + 1;
 }
 
 /* Whether nodes from number i on use the memory of v. */
@@ -87,10 +68,10 @@ static void join_nodes(ddp_graph_t *g, const struct ddp__node *conv,
     n.call.op = DDP__OP_CONV_NORM;
     n.call.conv.act = norm->call.bn.act;
     n.call.conv.eps = norm->call.bn.eps;
-    take_operand(&n, DDP__CONV_NORM_X, conv, DDP__CONV_FWD_X);
-    take_operand(&n, DDP__CONV_NORM_W, conv, DDP__CONV_FWD_W);
-    take_operand(&n, DDP__CONV_NORM_Y, norm, DDP__BN_EVAL_Y);
-    take_operand(&n, DDP__CONV_NORM_BN, norm, DDP__BN_EVAL_W);
+    ddp__node_take(&n, DDP__CONV_NORM_X, conv, DDP__CONV_FWD_X);
+    ddp__node_take(&n, DDP__CONV_NORM_W, conv, DDP__CONV_FWD_W);
+    ddp__node_take(&n, DDP__CONV_NORM_Y, norm, DDP__BN_EVAL_Y);
+    ddp__node_take(&n, DDP__CONV_NORM_BN, norm, DDP__BN_EVAL_W);
     if (norm->call.bn.residual) {
         n.call.sum = true;
         n.access[DDP__CONV_NORM_Y] = DDP_UPDATE;
@@ -107,7 +88,8 @@ static int find_summand(const ddp_graph_t *g, int i, const ddp_value_t *x)
         const struct ddp__node *n = g->node[k];
 
         if (n->call.op == DDP__OP_CONV_NORM && n->buf[DDP__CONV_NORM_Y] == x)
-            return n->call.conv.act == DDP_IDENTITY && count_uses(g, x) == 2
+            return n->call.conv.act == DDP_IDENTITY &&
+                           ddp__graph_uses(g, x) == 2
                        ? k
                        : -1;
     }
@@ -171,22 +153,6 @@ static void remove_node(ddp_graph_t *g, int i)
     g->forward_nodes -= i < g->forward_nodes;
 }
 
-/* Which nodes use values first and last: they have other numbers now. */
-static void note_uses(ddp_graph_t *g)
-{
-    for (int i = 0; i < g->values; i++)
-        g->value[i]->first_use = g->value[i]->last_use = -1;
-    for (int i = 0; i < g->nodes; i++)
-        for (int b = 0; b < g->node[i]->call.buffers; b++) {
-            ddp_value_t *v = g->node[i]->buf[b];
-
-            if (v && v->base->first_use < 0)
-                v->base->first_use = i;
-            if (v)
-                v->base->last_use = i;
-        }
-}
-
 void ddp__graph_fold(ddp_graph_t *g)
 {
     if (!g->spec.folds)
@@ -202,5 +168,5 @@ void ddp__graph_fold(ddp_graph_t *g)
         remove_node(g, conv);
         i--;
     }
-    note_uses(g);
+    ddp__graph_note_uses(g);
 }

@@ -28,5 +28,7 @@ LIB_SOURCES += \
     %D%/segment.h \
     %D%/teach.c \
     %D%/teach.h \
+    %D%/uses.c \
+    %D%/uses.h \
     %D%/value.c \
     %D%/value.h
