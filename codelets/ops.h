@@ -62,7 +62,8 @@ struct ddp__conv {
                          DDP_SILU and DDP_HARDSWISH too */
     int in;    /* forward and bwd_w with one group: the channels of x that
                   have weights, others count as 0; 0: all have */
-    float eps; /* CONV_NORM: of the batch norm */
+    float eps; /* CONV_NORM, NORM_CONV_*: of the batch norm */
+    enum ddp_act norm_act; /* NORM_CONV_*: what follows that */
 };
 
 /* Filters of kh x kw without strides, dilation, groups and padding. */
@@ -155,6 +156,7 @@ struct ddp__call {
             bool residual;
             bool mask;    /* of relu after a residual, c a multiple of 8 */
             bool inverse; /* stat has 1 / sqrt(var + eps), not var */
+            bool from_x;  /* BN_BWD: slope is x */
         } bn;
         enum ddp_act act; /* ACT_FWD, ACT_BWD, ADD */
         struct ddp__pool pool;

@@ -42,6 +42,14 @@
 #define DDP__CONV_NORM_OPERANDS(O, op)                                         \
     O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)             \
     O(op, BN, PARAM, READ)
+/* y = w * act(bn(x)), with the statistics of BN_STAT: what the convolution reads
+ * is normalised on its way */
+#define DDP__NORM_CONV_FWD_OPERANDS(O, op)                                     \
+    O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)             \
+    O(op, BN, PARAM, READ) O(op, STAT, F32, READ)
+#define DDP__NORM_CONV_BWD_W_OPERANDS(O, op)                                   \
+    O(op, X, ACT, READ) O(op, DY, ACT, READ) O(op, G, GRAD, COLLECT)           \
+    O(op, BN, PARAM, READ) O(op, STAT, F32, READ)
 #define DDP__DENSE_FWD_OPERANDS(O, op)                                         \
     O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)
 #define DDP__DENSE_BWD_X_OPERANDS(O, op)                                       \
@@ -53,13 +61,16 @@
     O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)             \
     O(op, STAT, F32, WRITE) O(op, R, ACT, READ | OPTIONAL)                     \
     O(op, MASK, U8, WRITE | OPTIONAL)
+/* stat of BN_FWD alone */
+#define DDP__BN_STAT_OPERANDS(O, op)                                           \
+    O(op, X, ACT, READ) O(op, STAT, F32, WRITE)
 #define DDP__BN_EVAL_OPERANDS(O, op)                                           \
     O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)             \
     O(op, R, ACT, READ | OPTIONAL)
 /* dx = dy scale / sqrt(var + eps), of BN_EVAL without act and r */
 #define DDP__BN_EVAL_BWD_OPERANDS(O, op)                                       \
     O(op, DY, ACT, READ) O(op, W, PARAM, READ) O(op, DX, ACT, WRITE)
-/* slope is the mask if there is one, else y */
+/* slope is the mask if there is one, else y, or with call.bn.from_x x */
 #define DDP__BN_BWD_OPERANDS(O, op)                                            \
     O(op, X, ACT, READ) O(op, SLOPE, SLOPE, READ) O(op, DY, ACT, READ)             \
     O(op, W, PARAM, READ) O(op, STAT, F32, READ) O(op, G, GRAD, COLLECT)       \
@@ -222,10 +233,13 @@ enum ddp__host {
     X(CONV_BWD_X, conv_bwd_x, DDP__IS_CONV | DDP__IS_BWD_X)                    \
     X(CONV_BWD_W, conv_bwd_w, DDP__IS_CONV | DDP__IS_BWD_W)                    \
     X(CONV_NORM, conv_norm, DDP__IS_CONV | DDP__IS_FWD)                        \
+    X(NORM_CONV_FWD, norm_conv_fwd, DDP__IS_CONV | DDP__IS_FWD)                \
+    X(NORM_CONV_BWD_W, norm_conv_bwd_w, DDP__IS_CONV | DDP__IS_BWD_W)          \
     X(DENSE_FWD, dense_fwd, DDP__IS_DENSE | DDP__IS_FWD)                       \
     X(DENSE_BWD_X, dense_bwd_x, DDP__IS_DENSE | DDP__IS_BWD_X)                 \
     X(DENSE_BWD_W, dense_bwd_w, DDP__IS_DENSE | DDP__IS_BWD_W)                 \
     X(BN_FWD, bn_fwd, 0)                                                       \
+    X(BN_STAT, bn_stat, 0)                                                     \
     X(BN_EVAL, bn_eval, 0)                                                     \
     X(BN_EVAL_BWD, bn_eval_bwd, 0)                                             \
     X(BN_BWD, bn_bwd, 0)                                                       \

@@ -49,6 +49,11 @@ const struct check_kind check_kinds[] = {
                     {ROLE_X, ROLE_W},
                     ROLE_Y},
     [CHECK_CONV_NORM] = {"conv norm", {DDP__OP_CONV_NORM}, 1},
+    [CHECK_NORM_CONV] = {"norm conv",
+                         {DDP__OP_NORM_CONV_FWD, DDP__OP_NORM_CONV_BWD_W},
+                         2,
+                         {ROLE_W},
+                         ROLE_Y},
     [CHECK_DENSE] = {"dense",
                      {DDP__OP_DENSE_FWD, DDP__OP_DENSE_BWD_X,
                       DDP__OP_DENSE_BWD_W},
@@ -60,6 +65,7 @@ const struct check_kind check_kinds[] = {
                   2,
                   {ROLE_X, ROLE_W, ROLE_R},
                   ROLE_Y},
+    [CHECK_BN_STAT] = {"bn stat", {DDP__OP_BN_STAT}, 1},
     [CHECK_BN_GATED] = {"bn gated", {DDP__OP_BN_FWD, DDP__OP_BN_GATED_BWD}, 2},
     [CHECK_BN_EVAL] = {"bn eval", {DDP__OP_BN_EVAL}, 1},
     [CHECK_BN_EVAL_BWD] = {"bn eval bwd", {DDP__OP_BN_EVAL_BWD}, 1},
@@ -123,7 +129,9 @@ static bool has_operand(const struct check *k, enum ddp__op op,
 static enum check_role slope(const struct check *k)
 {
     if (k->row.family == CHECK_BN || k->row.family == CHECK_BN_SYNC)
-        return k->row.call.bn.mask ? ROLE_MASK : ROLE_Y;
+        return k->row.call.bn.mask     ? ROLE_MASK
+               : k->row.call.bn.from_x ? ROLE_X
+                                       : ROLE_Y;
     return ddp__act_from_y(k->row.call.act) ? ROLE_Y : ROLE_X;
 }
 
@@ -152,7 +160,8 @@ bool check_writes(enum ddp__op op, int i)
 
 static bool is_conv(const struct check_row *r)
 {
-    return r->family == CHECK_CONV || r->family == CHECK_CONV_NORM;
+    return r->family == CHECK_CONV || r->family == CHECK_CONV_NORM ||
+           r->family == CHECK_NORM_CONV;
 }
 
 static int conv_out(int in, int pads, int kernel, int dilation, int stride)
@@ -203,6 +212,11 @@ static struct ddp__view vector(enum ddp_dtype type, int len)
 static struct ddp__view per_sample(enum ddp_dtype type, struct ddp_shape shape)
 {
     return (struct ddp__view){.type = type, .per_sample = true, .shape = shape};
+}
+
+int check_norm_channels(const struct check_row *r)
+{
+    return r->family == CHECK_NORM_CONV ? r->x.c : r->y.c;
 }
 
 /* Of a row of CHECK_LOSS. */
@@ -270,7 +284,7 @@ static struct ddp__view view_of(const struct check *k, enum check_role role,
     case ROLE_DSUM:
         return vector(type, 2 * r->x.c);
     case ROLE_BN:
-        return vector(type, 4 * r->y.c);
+        return vector(type, 4 * check_norm_channels(r));
     case ROLE_W:
     case ROLE_G:
         return vector(type, param_len(r));

@@ -15,8 +15,10 @@ enum check_family {
     CHECK_INPUT_F32,
     CHECK_CONV,
     CHECK_CONV_NORM,
+    CHECK_NORM_CONV,
     CHECK_DENSE,
     CHECK_BN,
+    CHECK_BN_STAT,
     CHECK_BN_GATED,
     CHECK_BN_EVAL,
     CHECK_BN_EVAL_BWD,
@@ -162,6 +164,9 @@ void check_set(struct check_tensor *t, size_t i, double value);
 
 /* Whether the target of a loss is a class. */
 bool check_has_labels(const struct check_row *r);
+
+/* Channels of a row's batch norm, which comes before or after a convolution. */
+int check_norm_channels(const struct check_row *r);
 
 /* Elements that n samples have. */
 size_t check_len(const struct check_tensor *t, int n);

@@ -79,7 +79,7 @@ static double draw_x(struct check *k)
 /* scale, shift, mean, var of a batch norm */
 static double draw_norm(struct check *k, size_t i)
 {
-    size_t block = i / (size_t)k->row.y.c;
+    size_t block = i / (size_t)check_norm_channels(&k->row);
 
     return block == 0 || block == 3 ? draw(k, 0.5, 1.5) : draw(k, -1, 1);
 }

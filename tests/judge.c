@@ -48,7 +48,7 @@ static size_t part_end(const struct check *k, enum check_role role, int i,
     size_t end = len;
 
     if (((r->family == CHECK_BN || r->family == CHECK_BN_GATED ||
-          r->family == CHECK_BN_SYNC) &&
+          r->family == CHECK_BN_STAT || r->family == CHECK_BN_SYNC) &&
          (role == ROLE_STAT || role == ROLE_G)) ||
         role == ROLE_SUM || role == ROLE_DSUM)
         end = (size_t)(i + 1) * (size_t)r->x.c;

@@ -205,6 +205,7 @@ static bool is_ours(const struct check_row *r)
     return cuda_host.kernel[check_kinds[r->family].op[0]] &&
            r->family != CHECK_BN_GATED && r->family != CHECK_CONV &&
            r->family != CHECK_DENSE &&
+           (r->family != CHECK_BN || !r->call.bn.from_x) &&
            (r->family != CHECK_LOSS || r->call.loss.kind != DDP_CUSTOM_LOSS);
 }
 

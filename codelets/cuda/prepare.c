@@ -102,6 +102,9 @@ int ddp__cuda_kernels_prepare(const struct ddp__call *c)
     if (c->op == DDP__OP_OPTIM && c->optim.o.kind == DDP_CUSTOM_OPTIMIZER)
         return ddp__fail(DDP_ENODEV, "a custom optimizer runs on CPU "
                                      "workers");
+    if (c->op == DDP__OP_BN_BWD && c->bn.from_x)
+        return ddp__fail(DDP_ENODEV, "batch norm: a slope that x tells runs on "
+                                     "CPU workers");
     if ((rc = ddp__call_one_type(c, DDP__CUDA_TYPES)) < 0 ||
         (rc = check_sizes(c)) < 0)
         return rc;

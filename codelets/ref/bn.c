@@ -90,6 +90,16 @@ int ddp__ref_bn_fwd(const struct ddp__task *t)
     return 0;
 }
 
+int ddp__ref_bn_stat(const struct ddp__task *t)
+{
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_STAT_X);
+    float *stat = t->data[DDP__BN_STAT_STAT];
+
+    for (size_t c = 0; c < (size_t)x.c; c++)
+        measure(t, &x, c, &stat[c], &stat[(size_t)x.c + c]);
+    return 0;
+}
+
 /* With the running statistics. */
 int ddp__ref_bn_eval(const struct ddp__task *t)
 {
@@ -154,14 +164,15 @@ static double slope_at(const struct ddp__task *t, const struct channel *ch,
     struct ddp__ref_buf y = ddp__ref_buf(t, DDP__BN_BWD_SLOPE);
     const float *w = t->data[DDP__BN_BWD_W];
     enum ddp_act act = t->call->bn.act;
+    double z = w[ch->c] * xhat + w[ch->channels + ch->c];
 
     if (t->call->bn.mask)
         return get_bit(t->data[DDP__BN_BWD_SLOPE], i);
     if (act == DDP_IDENTITY)
         return 1;
-    return ddp__ref_act_slope(
-        act, ddp__act_from_y(act) ? ddp__ref_read(&y, i)
-                                  : w[ch->c] * xhat + w[ch->channels + ch->c]);
+    if (ddp__act_from_y(act))
+        z = t->call->bn.from_x ? ddp__ref_act(act, z) : ddp__ref_read(&y, i);
+    return ddp__ref_act_slope(act, z);
 }
 
 /* The gradient of y at element i; see BN_GATED_BWD. */

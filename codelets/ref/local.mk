@@ -14,6 +14,7 @@ libddp_core_la_SOURCES += \
     %D%/join.c \
     %D%/loss.c \
     %D%/merge.c \
+    %D%/norm_conv.c \
     %D%/optim.c \
     %D%/optim_rule.c \
     %D%/optim_rule.h \
