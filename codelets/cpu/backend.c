@@ -13,6 +13,7 @@
 #ifdef HAVE_ONEDNN
 #include "cpu/conv/conv.h"
 #include "cpu/conv/kept.h"
+#include "cpu/conv/norm_conv.h"
 #include "cpu/conv/plan.h"
 #include "cpu/onednn/onednn_library.h"
 #include "cpu/wino/wino_kind.h"
@@ -104,6 +105,7 @@ const struct ddp__backend ddp__cpu = {
 #ifdef HAVE_ONEDNN
     .release = ddp__cpu_conv_release,
     .slices = ddp__avx512_here,
+    .normalises = ddp__cpu_conv_normalises,
     .kept = ddp__cpu_conv_kept,
     .common = ddp__cpu_conv_common,
     .share = ddp__cpu_conv_share,
@@ -118,11 +120,14 @@ const struct ddp__backend ddp__cpu = {
             [DDP__OP_CONV_BWD_X] = ddp__cpu_conv_run,
             [DDP__OP_CONV_BWD_W] = ddp__cpu_conv_run,
             [DDP__OP_CONV_NORM] = ddp__cpu_conv_norm,
+            [DDP__OP_NORM_CONV_FWD] = ddp__cpu_norm_conv_fwd,
+            [DDP__OP_NORM_CONV_BWD_W] = ddp__cpu_norm_conv_bwd_w,
             [DDP__OP_DENSE_FWD] = ddp__cpu_conv_run,
             [DDP__OP_DENSE_BWD_X] = ddp__cpu_conv_run,
             [DDP__OP_DENSE_BWD_W] = ddp__cpu_conv_run,
 #endif
             [DDP__OP_BN_FWD] = ddp__cpu_bn_fwd,
+            [DDP__OP_BN_STAT] = ddp__cpu_bn_stat,
             [DDP__OP_BN_EVAL] = ddp__cpu_bn_eval,
             [DDP__OP_BN_EVAL_BWD] = ddp__cpu_bn_eval_bwd,
             [DDP__OP_BN_BWD] = ddp__cpu_bn_bwd,

@@ -121,6 +121,13 @@ bool ddp__devices_slice(const ddp_t *ddp)
            !ddp__devices_simulated();
 }
 
+bool ddp__devices_normalise(const ddp_t *ddp, const struct ddp__call *c)
+{
+    const struct ddp__backend *b = ddp->devices.used[0].backends[0];
+
+    return ddp->devices.count == 1 && b->normalises && b->normalises(c);
+}
+
 int ddp__device_workers(const struct ddp__device *d, int *devices)
 {
     int id[STARPU_NMAXWORKERS], count, different = 0;

@@ -19,6 +19,9 @@ struct ddp__gradient {
     /* dw = the gradient, or that is added.  bias.h has that of a bias. */
     int (*run)(const struct ddp__conv_shape *s, const void *x, const void *dy,
                bool accumulate, float *dw);
+    /* A task of NORM_CONV_BWD_W; NULL: it cannot be. */
+    int (*run_of_norm)(const struct ddp__task *t,
+                       const struct ddp__conv_shape *s);
 };
 
 /* One per file, in the order in which they are asked; they need AVX-512. */

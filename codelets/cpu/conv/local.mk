@@ -19,6 +19,8 @@ libddp_core_la_SOURCES += \
     %D%/infer.h \
     %D%/kept.c \
     %D%/kept.h \
+    %D%/norm_conv.c \
+    %D%/norm_conv.h \
     %D%/pack.c \
     %D%/pack.h \
     %D%/packed.c \

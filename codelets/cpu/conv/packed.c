@@ -101,6 +101,18 @@ static int pack_for_pixels(const void *arg, void *to, int part)
     return 0;
 }
 
+static int multiply_pixels(const struct ddp__task *t, const struct ddp__plan *p,
+                           const void *packed)
+{
+    struct ddp__conv_shape s = ddp__plan_shape(p, t->n);
+
+    if (p->way != DDP__WAY_THIN)
+        return ddp__amx_pixels_run(&s, t->data[IN], packed, t->data[OUT]);
+    if (t->call->op == DDP__OP_NORM_CONV_FWD)
+        return ddp__thin_norm_run(t, &s, packed);
+    return ddp__thin_run(&s, t->data[IN], packed, t->data[OUT]);
+}
+
 /* 1x1 of training.  The packed weights have the bias. */
 static int run_pixels(const struct ddp__task *t, struct ddp__plan *p)
 {
@@ -117,8 +129,7 @@ static int run_pixels(const struct ddp__task *t, struct ddp__plan *p)
 
     if (rc < 0)
         return rc;
-    rc = thin ? ddp__thin_run(&s, t->data[IN], k->data, t->data[OUT])
-              : ddp__amx_pixels_run(&s, t->data[IN], k->data, t->data[OUT]);
+    rc = multiply_pixels(t, p, k->data);
     ddp__pack_put(&p->packs, k);
     return rc;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cpu/cpu.h"
+#include "norm_conv.h"
 #include "plan.h"
 #include "plan_shape.h"
 #include "plan_variant.h"
@@ -168,6 +169,11 @@ static bool may_split(const struct ddp__call *c, const struct ddp__plan *p)
            p->pass == DDP__FWD && p->way == DDP__WAY_PRIMITIVE;
 }
 
+static bool is_of_norm(const struct ddp__call *c)
+{
+    return c->op == DDP__OP_NORM_CONV_FWD || c->op == DDP__OP_NORM_CONV_BWD_W;
+}
+
 int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
 {
     struct ddp__plan *p;
@@ -179,7 +185,9 @@ int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
         return ddp__fail(DDP_ENODEV, "conv: a gradient that is added");
     if ((rc = ddp__plan_new(c, &p)) < 0)
         return rc;
-    if ((rc = make_primitives(p)) == 0 && may_split(c, p))
+    if (is_of_norm(c) && !ddp__norm_conv_can(p))
+        rc = ddp__fail(DDP_ENODEV, "conv: of a batch norm");
+    if (!rc && (rc = make_primitives(p)) == 0 && may_split(c, p))
         rc = ddp__rows_new(p);
     if (rc < 0)
         ddp__plan_free(p);

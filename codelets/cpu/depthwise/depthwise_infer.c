@@ -101,8 +101,9 @@ DDP__V16_INLINE void put_pixels(const struct plane *p, int oy, int ox, int size,
 {
     const struct ddp__conv_shape *s = p->s;
     int top = oy * stride - s->conv.top, left = ox * stride - s->conv.left;
-    const struct ddp__depthwise_kind k = {size, stride, false, false, PIXELS};
-    const struct ddp__depthwise_source from = {s->c, s->w, 0};
+    const struct ddp__depthwise_kind k = {
+        .size = size, .stride = stride, .pixels = PIXELS};
+    const struct ddp__depthwise_source from = {.c = s->c, .width = s->w};
     float *y = p->y + (ptrdiff_t)(oy * s->ow + ox) * s->c;
     v16 sum[PIXELS];
 

@@ -12,6 +12,7 @@
 #ifndef DDP_DEPTHWISE_ROW_H
 #define DDP_DEPTHWISE_ROW_H
 
+#include "cpu/norm/bn_clamp_v16.h"
 #include "cpu/vector/v16.h"
 
 #ifdef DDP__X86
@@ -26,6 +27,7 @@ enum { DDP__DEPTHWISE_TAPS = 5 /* of a row, at most */ };
 struct ddp__depthwise_kind {
     int size, stride;
     bool spreads, b; /* b: bf16 */
+    bool norm;       /* pixels are normalised first */
     int pixels;      /* results at a time */
 };
 
@@ -53,6 +55,7 @@ struct ddp__depthwise_source {
     ptrdiff_t c;
     int width;
     __mmask16 mask; /* of words that there are, where it counts */
+    struct ddp__bn_clamp_v16 norm;
 };
 
 DDP__V16_INLINE void ddp__depthwise_split(__m512i words, v16 v[2])
@@ -81,8 +84,11 @@ ddp__depthwise_add_row(const struct ddp__depthwise_source *from, const float *x,
     for (int j = 0; j < ddp__depthwise_reach(k); j++, x += from->c) {
         v16 v[2] = {_mm512_setzero_ps()};
 
-        if (!edge || (left + j >= 0 && left + j < from->width))
+        if (!edge || (left + j >= 0 && left + j < from->width)) {
             v[0] = masked ? _mm512_maskz_loadu_ps(from->mask, x) : LOAD(x);
+            if (k.norm)
+                v[0] = ddp__bn_clamp_v16(&from->norm, v[0], 0xffff);
+        }
         if (k.b)
             ddp__depthwise_split(_mm512_castps_si512(v[0]), v);
 #pragma GCC unroll 8

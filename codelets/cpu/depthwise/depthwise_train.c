@@ -134,22 +134,24 @@ static void choose_order(struct ddp__depthwise_work *u, int size, int stride,
     }
 }
 
-/* Memory for packed weights and, where results are no whole lines, for those
- * that go past the caches. */
-static int find_room(struct ddp__depthwise_work *u, int taps, bool b)
+/* Memory for packed weights, where results are no whole lines for those that go
+ * past the caches, and for `more` bytes. */
+static void *find_room(struct ddp__depthwise_work *u, int taps, bool b,
+                       size_t more)
 {
     size_t packed = ddp__align(packed_size(u, taps, b) * sizeof(float));
+    size_t block =
+        ddp__align(DDP__DEPTHWISE_SPREAD * (size_t)u->c * sizeof(float));
     size_t words = (size_t)u->n * (size_t)(u->oh * u->ow) * (size_t)u->c;
-    float *room = ddp__scratch(packed + DDP__DEPTHWISE_SPREAD * (size_t)u->c *
-                                            sizeof(float));
+    char *room = ddp__scratch(packed + block + more);
 
     if (!room)
-        return DDP_ENOMEM;
+        return NULL;
     u->streams = ddp__streams(words, false);
     if (u->streams && (u->c % LANES || (uintptr_t)u->y % sizeof(v16)))
-        u->block = room + packed / sizeof(float);
-    u->w = room;
-    return 0;
+        u->block = (float *)(void *)(room + packed);
+    u->w = (float *)(void *)room;
+    return room + packed + block;
 }
 
 int ddp__depthwise_train_run(const struct ddp__task *t,
@@ -160,8 +162,10 @@ int ddp__depthwise_train_run(const struct ddp__task *t,
     int taps = s.conv.kh * s.conv.kw;
     bool turned = pass == DDP__BWD_X && s.conv.sw == 1;
     bool spreads = pass == DDP__BWD_X && !turned, b = s.type == DDP_BF16;
+    bool of_norm = t->call->op == DDP__OP_NORM_CONV_FWD;
     struct ddp__depthwise_work u;
-    int rc;
+    struct ddp__bn_clamp norm;
+    void *room;
 
     if (turned)
         ddp__plan_transpose(layer, &s);
@@ -169,8 +173,13 @@ int ddp__depthwise_train_run(const struct ddp__task *t,
     u = work_of(&s, spreads);
     u.x = t->data[DDP__CONV_FWD_X];
     u.y = t->data[DDP__CONV_FWD_Y];
-    if ((rc = find_room(&u, taps, b)) < 0)
-        return rc;
+    room = find_room(&u, taps, b, of_norm ? ddp__bn_clamp_size(t) : 0);
+    if (!room)
+        return DDP_ENOMEM;
+    if (of_norm) {
+        norm = ddp__bn_clamp_of(t, room);
+        u.norm = &norm;
+    }
     choose_order(&u, s.conv.kw, s.conv.sw, spreads);
     pack(&u, t->data[DDP__CONV_FWD_W], s.c, taps, turned, b);
     ddp__depthwise_images(&u, s.conv.kw, s.conv.sw, spreads, b);

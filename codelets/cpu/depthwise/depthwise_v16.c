@@ -128,6 +128,8 @@ DDP__UNIT_INLINE void put_vectors(struct pixels *p, int first, int end,
         bool whole = v < u->vectors - 1 || rest == 0;
 
         p->from.mask = (__mmask16)(whole ? 0xffff : (1U << rest) - 1);
+        if (k.norm)
+            p->from.norm = ddp__bn_clamp_at(u->norm, (size_t)v * LANES);
         if (inside && whole)
             put_vector(p, v, k, false);
         else
@@ -144,7 +146,7 @@ DDP__UNIT_INLINE void put_pixels(const struct ddp__depthwise_work *u, int n,
     float *to = u->y + (((ptrdiff_t)n * u->oh + oy) * u->ow + ox) * u->c;
     struct pixels p = {
         .u = u,
-        .from = {u->c, u->width, 0xffff},
+        .from = {.c = u->c, .width = u->width, .mask = 0xffff},
         .x = u->x + n * image,
         .next = u->x + n * image +
                 (end < u->vectors
@@ -189,12 +191,15 @@ DDP__UNIT_INLINE void put_images(const struct ddp__depthwise_work *u,
     {                                                                          \
         const int pixels = spreads ? SPREAD : PIXELS;                          \
                                                                                \
-        if (b)                                                                 \
+        if (!spreads && u->norm)                                               \
+            put_images(u, (struct ddp__depthwise_kind){size, stride, false,    \
+                                                       false, true, PIXELS});  \
+        else if (b)                                                            \
             put_images(u, (struct ddp__depthwise_kind){size, stride, spreads,  \
-                                                       true, pixels});         \
+                                                       true, false, pixels});  \
         else                                                                   \
             put_images(u, (struct ddp__depthwise_kind){size, stride, spreads,  \
-                                                       false, pixels});        \
+                                                       false, false, pixels}); \
     }
 KINDS(X)
 #undef X

@@ -27,6 +27,7 @@ struct ddp__depthwise_work {
     ptrdiff_t ahead;    /* words from what is read first to what is fetched;
                            0: a row */
     bool streams;
+    const struct ddp__bn_clamp *norm; /* of x, f32 of a forward pass; or NULL */
 };
 
 /* Filters of side x side; spread: of a data gradient of stride 2; b: bf16. */

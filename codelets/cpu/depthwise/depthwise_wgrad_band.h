@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cpu/norm/bn_clamp_v16.h"
 #include "cpu/vector/v16.h"
 
 #ifdef DDP__X86
@@ -26,6 +27,9 @@ struct ddp__dw_band {
     int w, ow, left;
     __mmask16 mask;
     struct ddp__dw_next next[2];
+    const struct ddp__bn_clamp *norm; /* of x in f32; or NULL: none */
+    size_t channel;                   /* the first one, of the norm's */
+    __mmask16 inside[DDP__DW_LINES];  /* with a norm: of what is not 0 in x */
 };
 
 /* Add the products of `rows` rows to sums [tap][16].  Of stride 2 there is one

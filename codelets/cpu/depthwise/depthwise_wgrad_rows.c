@@ -51,7 +51,8 @@ enum { STRIP_BYTES = 64 << 10 };
 /* A layer, and sums [block of channels][tap][16] of a strip, an image, all. */
 struct run {
     const struct ddp__conv_shape *s;
-    const char *x, *dy, *zeros; /* of an image; a row */
+    const char *x, *dy, *zeros;       /* of an image; a row */
+    const struct ddp__bn_clamp *norm; /* that x goes through, or NULL */
     bool b;
     size_t c, pitch, len;
     int rows; /* of dy in a strip */
@@ -75,10 +76,16 @@ static struct ddp__dw_band band_of(const struct run *r, int y, size_t first)
                              .w = s->w,
                              .ow = s->ow,
                              .left = s->conv.left,
-                             .mask = ddp__mask16(left)};
+                             .mask = ddp__mask16(left),
+                             .norm = r->norm,
+                             .channel = first};
 
-    for (int i = 0; i < DDP__DW_LINES; i++)
-        n.x[i] = row_of_x(r, y * s->conv.sh - s->conv.top + i) + at;
+    for (int i = 0; i < DDP__DW_LINES; i++) {
+        int row = y * s->conv.sh - s->conv.top + i;
+
+        n.x[i] = row_of_x(r, row) + at;
+        n.inside[i] = row < 0 || row >= s->h ? 0 : 0xffff;
+    }
     for (int i = 0; i < 2; i++)
         n.dy[i] = r->dy + (size_t)((y + i) * s->ow) * r->pitch + at;
     return n;
@@ -145,49 +152,85 @@ static bool fits(const struct ddp__conv_shape *s)
            k->dw == 1 && ddp__avx512_here();
 }
 
-static int run_new(struct run *r)
+/* Memory for sums, for a row of zeros, and for `more` bytes. */
+static void *run_new(struct run *r, size_t more)
 {
     const struct ddp__conv_shape *s = r->s;
-    size_t of_x = (size_t)(s->conv.sh * s->w) * r->pitch;
+    size_t of_x = (size_t)(s->conv.sh * s->w) * r->pitch, sums, zeros;
     size_t rows = STRIP_BYTES / (of_x + (size_t)s->ow * r->pitch);
-    size_t zeros = ddp__align((size_t)s->w * r->pitch);
-    float *room;
+    char *room;
 
     r->rows = rows < 2 ? 2 : (int)(rows / 2) * 2;
     r->len = (r->c + LANES - 1) / LANES * LANES * TAPS;
-    if (!(room = ddp__scratch(3 * r->len * sizeof(*room) + zeros)))
-        return DDP_ENOMEM;
-    r->total = room;
-    r->image = room + r->len;
-    r->part = room + 2 * r->len;
-    r->zeros = memset(room + 3 * r->len, 0, zeros);
+    sums = ddp__align(3 * r->len * sizeof(float));
+    zeros = ddp__align((size_t)s->w * r->pitch);
+    if (!(room = ddp__scratch(sums + zeros + more)))
+        return NULL;
+    r->total = (float *)(void *)room;
+    r->image = r->total + r->len;
+    r->part = r->image + r->len;
+    r->zeros = memset(room + sums, 0, zeros);
     memset(r->total, 0, r->len * sizeof(*r->total));
-    return 0;
+    return room + sums + zeros;
+}
+
+static struct run run_of(const struct ddp__conv_shape *s, const void *x,
+                         const void *dy)
+{
+    bool b = s->type == DDP_BF16;
+
+    return (struct run){.s = s,
+                        .x = x,
+                        .dy = dy,
+                        .b = b,
+                        .c = (size_t)s->c,
+                        .pitch = (size_t)s->c * (b ? 2 : 4)};
+}
+
+static void add_images(struct run *r)
+{
+    const struct ddp__conv_shape *s = r->s;
+
+    for (int i = 0; i < s->n; i++) {
+        add_image(r);
+        r->x += (size_t)(s->h * s->w) * r->pitch;
+        r->dy += (size_t)(s->oh * s->ow) * r->pitch;
+    }
 }
 
 static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
                bool accumulate, float *dw)
 {
-    bool b = s->type == DDP_BF16;
-    struct run r = {.s = s,
-                    .x = x,
-                    .dy = dy,
-                    .b = b,
-                    .c = (size_t)s->c,
-                    .pitch = (size_t)s->c * (b ? 2 : 4)};
+    struct run r = run_of(s, x, dy);
 
-    if (run_new(&r) < 0)
+    if (!run_new(&r, 0))
         return DDP_ENOMEM;
-    for (int i = 0; i < s->n; i++) {
-        add_image(&r);
-        r.x += (size_t)(s->h * s->w) * r.pitch;
-        r.dy += (size_t)(s->oh * s->ow) * r.pitch;
-    }
+    add_images(&r);
     put_gradient(&r, accumulate, dw);
     return 0;
 }
 
+static int run_of_norm(const struct ddp__task *t,
+                       const struct ddp__conv_shape *s)
+{
+    struct run r = run_of(s, t->data[DDP__NORM_CONV_BWD_W_X],
+                          t->data[DDP__NORM_CONV_BWD_W_DY]);
+    void *room = run_new(&r, ddp__bn_clamp_size(t));
+    struct ddp__bn_clamp norm;
+
+    if (!room)
+        return DDP_ENOMEM;
+    norm = ddp__bn_clamp_of(t, room);
+    r.norm = &norm;
+    add_images(&r);
+    put_gradient(&r, t->accumulate, t->data[DDP__NORM_CONV_BWD_W_G]);
+    return 0;
+}
+
 const struct ddp__gradient ddp__depthwise_wgrad_rows = {
-    .name = "depthwise weight gradient by rows", .fits = fits, .run = run};
+    .name = "depthwise weight gradient by rows",
+    .fits = fits,
+    .run = run,
+    .run_of_norm = run_of_norm};
 
 #endif

@@ -171,6 +171,20 @@ int ddp__cpu_bn_fwd(const struct ddp__task *t)
                   MEASURE);
 }
 
+int ddp__cpu_bn_stat(const struct ddp__task *t)
+{
+    struct ddp__rows r = ddp__bn_rows(t, DDP__BN_STAT_X);
+    size_t tmp = ddp__align(3 * r.width * sizeof(float));
+    char *scratch = ddp__scratch(tmp + 2 * r.width * sizeof(double));
+    float *stat = t->data[DDP__BN_STAT_STAT];
+
+    if (!scratch)
+        return DDP_ENOMEM;
+    ddp__bn_stat_measure(t->data[DDP__BN_STAT_X], &r, (float *)(void *)scratch,
+                         (double *)(void *)(scratch + tmp), stat, stat + r.c);
+    return 0;
+}
+
 /* The running statistics are in w. */
 int ddp__cpu_bn_eval(const struct ddp__task *t)
 {

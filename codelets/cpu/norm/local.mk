@@ -11,6 +11,10 @@ libddp_core_la_SOURCES += \
     %D%/bn_bwd_loops.h \
     %D%/bn_bwd_pass.c \
     %D%/bn_bwd_pass.h \
+    %D%/bn_clamp.c \
+    %D%/bn_clamp.h \
+    %D%/bn_clamp_v16.c \
+    %D%/bn_clamp_v16.h \
     %D%/bn_gate.c \
     %D%/bn_gate.h \
     %D%/bn_line_v16.c \

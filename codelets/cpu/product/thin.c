@@ -39,6 +39,7 @@
 
 #include "cpu/cpu.h"
 #include "cpu/isa.h"
+#include "cpu/norm/bn_clamp_v16.h"
 #include "cpu/store.h"
 #include "cpu/thread.h"
 #include "gemm.h"
@@ -67,26 +68,37 @@ bool ddp__thin_fits(const struct ddp__conv_shape *s)
 }
 
 /* Some rows are computed in `room` and copied: those of a number of channels
- * that is no multiple of 16 have lines with their neighbours in common. */
+ * that is no multiple of 16 have lines with their neighbours in common.  With a
+ * norm, rows of x are normalised in `normed` first. */
 struct run {
     const float *x, *w, *bias;
+    const struct ddp__bn_clamp *norm; /* or NULL */
+    float *normed;
     float *y, *room;
     size_t count, c, o, all, ahead; /* all: columns of w */
     bool whole, past;               /* y: has whole lines; passes the caches */
 };
 
+static const float *rows_of_x(const struct run *u, const float *x, size_t rows)
+{
+    if (!u->norm)
+        return x;
+    ddp__bn_clamp_pixels(u->norm, x, rows, u->c, u->normed);
+    return u->normed;
+}
+
 /* The last panel comes first: where o is no multiple of 16 it writes zeros into
  * the row after, which are replaced. */
 static void multiply(const struct run *u, size_t row, size_t rows, float *y)
 {
-    const float *x = u->x + row * u->c;
+    const float *x = u->x + row * u->c, *a = rows_of_x(u, x, rows);
     size_t last = (u->all - 1) / PANEL * PANEL;
 
     for (size_t j = last; j <= last; j -= PANEL) {
         struct ddp__gemm_product g = {.m = rows,
                                       .n = u->all - j < PANEL ? VECTOR : PANEL,
                                       .k = u->c,
-                                      .a = x,
+                                      .a = a,
                                       .lda = u->c,
                                       .b = u->w + j * u->c};
         struct ddp__gemm_stream m = {.bias = u->bias ? u->bias + j : NULL,
@@ -109,8 +121,19 @@ static void run_block(const struct run *u, size_t row, size_t rows)
     ddp__store_block(y, u->room, rows * u->o, false, u->past);
 }
 
-int ddp__thin_run(const struct ddp__conv_shape *s, const float *x,
-                  const float *packed, float *y)
+/* Memory for rows of y, if they are copied, and for `more` bytes. */
+static void *find_room(struct run *u, size_t more)
+{
+    size_t own =
+        u->whole ? 0 : ddp__align((ROWS * u->o + PANEL) * sizeof(float));
+    char *room = ddp__scratch(own + more);
+
+    u->room = (float *)(void *)room;
+    return room ? room + own : NULL;
+}
+
+static struct run run_of(const struct ddp__conv_shape *s, const float *x,
+                         const float *packed, float *y)
 {
     struct run u = {.x = x,
                     .w = packed,
@@ -125,12 +148,42 @@ int ddp__thin_run(const struct ddp__conv_shape *s, const float *x,
     u.ahead = (AHEAD / u.c + 1) * u.c;
     if (s->conv.bias)
         u.bias = packed + u.all * u.c;
-    if (!u.whole &&
-        !(u.room = ddp__scratch((ROWS * u.o + PANEL) * sizeof(*u.room))))
-        return DDP_ENOMEM;
-    for (size_t row = 0; row < u.count; row += ROWS)
-        run_block(&u, row, u.count - row < ROWS ? u.count - row : ROWS);
-    if (u.past)
+    return u;
+}
+
+static void run_blocks(const struct run *u)
+{
+    for (size_t row = 0; row < u->count; row += ROWS)
+        run_block(u, row, u->count - row < ROWS ? u->count - row : ROWS);
+    if (u->past)
         ddp__store_end();
+}
+
+int ddp__thin_run(const struct ddp__conv_shape *s, const float *x,
+                  const float *packed, float *y)
+{
+    struct run u = run_of(s, x, packed, y);
+
+    if (!u.whole && !find_room(&u, 0))
+        return DDP_ENOMEM;
+    run_blocks(&u);
+    return 0;
+}
+
+int ddp__thin_norm_run(const struct ddp__task *t,
+                       const struct ddp__conv_shape *s, const float *packed)
+{
+    struct run u = run_of(s, t->data[DDP__NORM_CONV_FWD_X], packed,
+                          t->data[DDP__NORM_CONV_FWD_Y]);
+    size_t of_norm = ddp__bn_clamp_size(t);
+    char *room = find_room(&u, of_norm + ROWS * u.c * sizeof(float));
+    struct ddp__bn_clamp norm;
+
+    if (!room)
+        return DDP_ENOMEM;
+    norm = ddp__bn_clamp_of(t, room);
+    u.norm = &norm;
+    u.normed = (float *)(void *)(room + of_norm);
+    run_blocks(&u);
     return 0;
 }

@@ -14,4 +14,8 @@ bool ddp__thin_fits(const struct ddp__conv_shape *s);
 int ddp__thin_run(const struct ddp__conv_shape *s, const float *x,
                   const float *packed, float *y);
 
+/* The same of a task of NORM_CONV_FWD. */
+int ddp__thin_norm_run(const struct ddp__task *t,
+                       const struct ddp__conv_shape *s, const float *packed);
+
 #endif

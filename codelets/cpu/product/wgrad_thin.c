@@ -41,6 +41,7 @@
 #include "cpu/cpu.h"
 #include "cpu/elementwise/act.h"
 #include "cpu/isa.h"
+#include "cpu/norm/bn_clamp_v16.h"
 #include "cpu/store.h"
 #include "cpu/thread.h"
 #include "thin_tile.h"
@@ -64,10 +65,12 @@ struct run {
     bool b;     /* they are bf16 */
     bool few_x; /* x has fewer channels */
     size_t few, many, ld, len;
-    float *part, *total; /* of a group of blocks, of all */
-    float *line[3];      /* rows of x with padding */
-    float *block;        /* bf16: a row of dy in f32 */
-    size_t blocks;       /* of the group */
+    float *part, *total;              /* of a group of blocks, of all */
+    float *line[3];                   /* rows of x with padding */
+    float *block;                     /* bf16: a row of dy in f32 */
+    const struct ddp__bn_clamp *norm; /* or NULL: x is read as it is */
+    float *normed;                    /* pixels of a block */
+    size_t blocks;                    /* of the group */
 };
 
 static void end_group(struct run *r)
@@ -119,11 +122,22 @@ static bool is_first(const struct ddp__conv_shape *s)
 
 /* ---- 1x1 ---------------------------------------------------------------- */
 
+/* Pixels of x as they are multiplied. */
+static const float *pixels_of_x(const struct run *r, const float *x,
+                                size_t pixels)
+{
+    if (!r->norm)
+        return x;
+    ddp__bn_clamp_pixels(r->norm, x, pixels, (size_t)r->s->c, r->normed);
+    return r->normed;
+}
+
 /* `pixels` pixels from the first on, while the next are fetched. */
 static void add_pixels(struct run *r, size_t first, size_t pixels)
 {
     const float *few = r->few_x ? r->x : r->dy, *x = few + first * r->few;
     const float *many = r->few_x ? r->dy : r->x, *y = many + first * r->many;
+    const float *thin = x, *wide = y;
     size_t steps = r->few / TILE * ddp__divide_up(r->many, DDP__THIN_COLS);
     struct ddp__thin_tile t = {.pixels = pixels,
                                .thin_pitch = r->few,
@@ -133,12 +147,16 @@ static void add_pixels(struct run *r, size_t first, size_t pixels)
                                .next = {next_of(r, x, pixels, r->few, steps),
                                         next_of(r, y, pixels, r->many, steps)}};
 
+    if (r->few_x)
+        thin = pixels_of_x(r, x, pixels);
+    else
+        wide = pixels_of_x(r, y, pixels);
     for (size_t j = 0; j < r->many; j += DDP__THIN_COLS)
         for (size_t i = 0; i < r->few; i += TILE) {
             size_t left = r->many - j;
 
-            t.thin = x + i;
-            t.wide = y + j;
+            t.thin = thin + i;
+            t.wide = wide + j;
             t.cols = left < DDP__THIN_COLS ? left : DDP__THIN_COLS;
             t.sum = r->part + i * r->ld + j;
             ddp__thin_tile(&t);
@@ -247,40 +265,48 @@ static bool fits(const struct ddp__conv_shape *s)
            (s->type == DDP_F32 || ddp__amx_here());
 }
 
-static int run_new(struct run *r)
+/* Memory for sums, lines and a block, and for `more` bytes. */
+static void *run_new(struct run *r, size_t more)
 {
     size_t line = is_first(r->s) ? ddp__align(line_len(r->s)) : 0;
-    size_t block = r->b ? (size_t)r->s->ow * r->many : 0;
+    size_t block = r->b ? ddp__align((size_t)r->s->ow * r->many) : 0, own;
     float *room;
 
     r->ld = ddp__divide_up(r->many, 16) * 16;
     r->len = r->few * r->ld;
-    room = ddp__scratch((2 * r->len + 3 * line + block) * sizeof(*room));
-    if (!room)
-        return DDP_ENOMEM;
+    own = ddp__align(2 * r->len) + 3 * line + block;
+    if (!(room = ddp__scratch(own * sizeof(*room) + more)))
+        return NULL;
     memset(room, 0, 2 * r->len * sizeof(*room));
     r->part = room;
     r->total = room + r->len;
     for (size_t i = 0; i < 3; i++)
-        r->line[i] = r->total + r->len + i * line;
+        r->line[i] = room + ddp__align(2 * r->len) + i * line;
     r->block = r->line[2] + line;
-    return 0;
+    return room + own;
+}
+
+static struct run run_of(const struct ddp__conv_shape *s, const void *x,
+                         const void *dy)
+{
+    size_t c = (size_t)(s->conv.kh * s->conv.kw * s->c), o = (size_t)s->o;
+    bool few_x = is_first(s) || c < o;
+
+    return (struct run){.s = s,
+                        .x = x,
+                        .dy = dy,
+                        .b = s->type == DDP_BF16,
+                        .few_x = few_x,
+                        .few = few_x ? c : o,
+                        .many = few_x ? o : c};
 }
 
 static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
                bool accumulate, float *dw)
 {
-    size_t c = (size_t)(s->conv.kh * s->conv.kw * s->c), o = (size_t)s->o;
-    bool few_x = is_first(s) || c < o;
-    struct run r = {.s = s,
-                    .x = x,
-                    .dy = dy,
-                    .b = s->type == DDP_BF16,
-                    .few_x = few_x,
-                    .few = few_x ? c : o,
-                    .many = few_x ? o : c};
+    struct run r = run_of(s, x, dy);
 
-    if (run_new(&r) < 0)
+    if (!run_new(&r, 0))
         return DDP_ENOMEM;
     if (is_first(s))
         add_all_rows(&r);
@@ -290,10 +316,32 @@ static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
     return 0;
 }
 
+/* Of a 1x1 layer: no norm comes before the first. */
+static int run_of_norm(const struct ddp__task *t,
+                       const struct ddp__conv_shape *s)
+{
+    struct run r = run_of(s, t->data[DDP__NORM_CONV_BWD_W_X],
+                          t->data[DDP__NORM_CONV_BWD_W_DY]);
+    size_t of_norm = ddp__bn_clamp_size(t);
+    size_t block = block_of(&r) * (size_t)s->c * sizeof(float);
+    char *room = run_new(&r, of_norm + block);
+    struct ddp__bn_clamp norm;
+
+    if (!room)
+        return DDP_ENOMEM;
+    norm = ddp__bn_clamp_of(t, room);
+    r.norm = &norm;
+    r.normed = (float *)(void *)(room + of_norm);
+    add_all_pixels(&r);
+    put_gradient(&r, t->accumulate, t->data[DDP__NORM_CONV_BWD_W_G]);
+    return 0;
+}
+
 const struct ddp__gradient ddp__wgrad_thin = {.name =
                                                   "products of few channels",
                                               .yields = true,
                                               .fits = fits,
-                                              .run = run};
+                                              .run = run,
+                                              .run_of_norm = run_of_norm};
 
 #endif
