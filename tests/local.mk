@@ -175,6 +175,7 @@ usual_programs = \
     %D%/test_disk_cache \
     %D%/test_drop_last \
     %D%/test_dropout \
+    %D%/test_defer \
     %D%/test_early \
     %D%/test_ema \
     %D%/test_errmsg \

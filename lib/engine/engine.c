@@ -350,6 +350,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->spec.graph.merged = e->spec.lanes > 1;
     e->spec.graph.on_gpus = ddp->accelerator && !ddp->devices.hybrid;
     e->spec.graph.folds = e->spec.graph.gates = !ddp->accelerator;
+    e->spec.graph.defers = !ddp->accelerator;
     ddp__lock_init(&e->lock);
     if ((rc = ddp__task_group_init(&e->group, ddp, spec->run_ahead + 1)) < 0 ||
         (rc = make_engine(e, chain)) < 0) {

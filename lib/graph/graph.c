@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/defer.h"
 #include "graph/fold.h"
 #include "graph/graph.h"
 #include "graph/pad.h"
@@ -313,6 +314,7 @@ int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,
     if ((rc = build_graph(g, chain)) == 0) {
         ddp__graph_pad(g);
         ddp__graph_fold(g);
+        ddp__graph_defer(g);
         for (int i = 0; i < g->nodes; i++)
             g->node[i]->call.split = g->spec.split;
         rc = ddp__graph_segment(g);

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/defer.c \
+    %D%/defer.h \
     %D%/fold.c \
     %D%/fold.h \
     %D%/graph.c \
