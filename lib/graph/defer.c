@@ -1,9 +1,9 @@
 /* defer.c - batch norms of training that convolutions compute as they read
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Two passes over x and one over y are a batch norm, of which one over x
- * remains.  Its output is in no memory: the convolution and its weight gradient
- * read x, and so does the backward pass for the slope of the activation.
+ * A batch norm reads x twice and writes y once; here it reads x once, for the
+ * statistics.  y is in no memory: the convolution and its weight gradient read
+ * x, and so does the backward pass for the slope of the activation.
  */
 #include "config.h"
 

@@ -6,9 +6,9 @@
 
 #include "graph/graph.h"
 
-/* Leave each batch norm whose output only one convolution reads, which is no
- * slower if it normalises itself, the statistics alone; does nothing unless the
- * graph is to be changed in this way. */
+/* Where only one convolution reads the output of a batch norm, and is about as
+ * fast if it normalises itself, have the norm compute its statistics alone;
+ * does nothing unless the graph is to be changed in this way. */
 void ddp__graph_defer(ddp_graph_t *g);
 
 #endif
