@@ -36,6 +36,7 @@ static const struct row rows[] = {
     {5, 1001, 800, 1, false}, /* not in whole lines */
     {33, 600, 21, 1, true},   /* three pieces of gradients */
     {64, 130, 37, 1, false},  /* as many rows as there may be */
+    {16, 8203, 39, 1, true},  /* more of x than a cache holds */
     {9, 40, 18, 4, true},     /* taps that see some rows */
     {64, 48, 33, 9, false},   /* as many */
     {6, 400, 240, 9, true},   /* past the caches */

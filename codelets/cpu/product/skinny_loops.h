@@ -9,8 +9,11 @@
 enum {
     ROWS = DDP__SKINNY_ROWS,
     BLOCK = 2 * LANES, /* of a row whose gradient is in registers */
-    PIECE = 256 /* of a row of weights, of which ROWS are in the first-level
-                   cache while the next ones are fetched */
+    PIECE = 256, /* of a row of weights, of which ROWS are in the first-level
+                    cache while the next ones are fetched */
+    GROUPS = 4,  /* of ROWS that use a piece of x */
+    SHORT = DDP__SKINNY_MOST / GROUPS, /* rows of x for which they do, */
+    LONG = 1 << 17 /* if x has values for half of a second-level cache */
 };
 _Static_assert(DDP__SKINNY_STEP % BLOCK == 0, "pieces are whole blocks");
 
@@ -104,39 +107,46 @@ VEC_INLINE void multiply_rest(const struct ddp__skinny_product *p,
                 y[t->row[i] * p->out + r] += w[r * p->in + k] * x[t->at[i] + k];
 }
 
-/* ROWS rows or one of w, a piece after the other, so that it comes from memory
- * once. */
+/* `groups` of `rows` rows of w, ROWS or one, a piece after the other, so that
+ * it comes from memory once. */
 VEC_INLINE void multiply_rows(const struct ddp__skinny_product *p,
                               const float *w, const float *x, size_t rows,
-                              float *y)
+                              size_t groups, float *y)
 {
     parts sums[ROWS * DDP__SKINNY_MOST];
-    size_t whole = p->c - p->c % LANES, len;
+    size_t whole = p->c - p->c % LANES, len, count = rows * groups;
 
-    memset(sums, 0, rows * p->n * sizeof(*sums));
+    memset(sums, 0, count * p->n * sizeof(*sums));
     for (size_t tap = 0; tap < p->x->taps; tap++)
         for (size_t at = 0; at < whole; at += len) {
             len = whole - at < PIECE ? whole - at : PIECE;
-            multiply_piece(p, &p->x->tap[tap], w + tap * p->c + at, x + at, len,
-                           rows, sums);
+            for (size_t r = 0; r < count; r += rows)
+                multiply_piece(p, &p->x->tap[tap],
+                               w + r * p->in + tap * p->c + at, x + at, len,
+                               rows, sums + r * p->n);
         }
-    for (size_t i = 0; i < p->n; i++)
-        for (size_t r = 0; r < rows; r++)
-            y[i * p->out + r] = add_parts(sums[i * rows + r]);
+    for (size_t r = 0; r < count; r++)
+        for (size_t i = 0; i < p->n; i++)
+            y[i * p->out + r] =
+                add_parts(sums[(r / rows * p->n + i) * rows + r % rows]);
     for (size_t tap = 0; tap < p->x->taps && whole < p->c; tap++)
-        multiply_rest(p, &p->x->tap[tap], w + tap * p->c, x, whole, rows, y);
+        multiply_rest(p, &p->x->tap[tap], w + tap * p->c, x, whole, count, y);
 }
 
-/* Outputs first .. end - 1 of all rows. */
+/* Outputs first .. end - 1 of all rows.  Where x does not stay in the
+ * second-level cache, more rows of weights use a piece of it. */
 VEC static void multiply(const struct ddp__skinny_product *p, const float *w,
                          const float *x, size_t first, size_t end, float *y)
 {
+    bool often = p->n <= SHORT && p->x->len >= LONG;
     size_t o = first;
 
+    for (; often && o + GROUPS * ROWS <= end; o += GROUPS * ROWS)
+        multiply_rows(p, w + o * p->in, x, ROWS, GROUPS, y + o);
     for (; o + ROWS <= end; o += ROWS)
-        multiply_rows(p, w + o * p->in, x, ROWS, y + o);
+        multiply_rows(p, w + o * p->in, x, ROWS, 1, y + o);
     for (; o < end; o++)
-        multiply_rows(p, w + o * p->in, x, 1, y + o);
+        multiply_rows(p, w + o * p->in, x, 1, 1, y + o);
 }
 
 /* ---- data gradient ------------------------------------------------------ */
