@@ -58,6 +58,16 @@ exits 0 "a trace"
     '"step":1"step":2' ]
 point $? "of the tasks of the steps that are measured"
 
+# On CPUs alone, a norm of 8 MiB or more leaves it to the depthwise convolution
+# behind it to normalise, forward and for its weight gradient.
+run env STARPU_NCUDA=0 "$bench" train --model mobilenet_v2 --sub-batch 2 --lanes 1 \
+    --skip 1 --steps 1 --trace "$tmp/trace"
+want=0
+grep -q 'oneDNN.* loops AVX-512' "$tmp/out" && want=3
+[ "$(grep -Eo '"name":"(bn_stat|norm_conv_(fwd|bwd_w))"' "$tmp/trace" |
+    sort -u | wc -l)" = $want ]
+point $? "$want kinds of tasks of norms that convolutions complete"
+
 # The table's parts are a step, each rounded to a microsecond.  Backward computes
 # two gradients where forward computes one result; what else the machine does
 # may slow either down.
