@@ -152,10 +152,11 @@ void check_fill_one(struct check *k, enum check_role role)
 {
     enum check_role odd = k->row.family == CHECK_OPTIM ? ROLE_G : ROLE_X;
     struct check_tensor *t = &k->tensor[role];
+    size_t len = check_len(t, k->row.cap);
 
     if (!t->data)
         return;
-    for (size_t i = 0; i < check_len(t, k->row.cap); i++)
+    for (size_t i = 0; i < len; i++)
         check_set(t, i, draw_element(k, role, i));
     if (role == odd && k->row.nan)
         check_set(t, check_len(t, 1) / 2, NAN);
@@ -222,9 +223,10 @@ struct check_difference check_compare(const struct check_tensor *got,
 
 double check_norm(const struct check_tensor *t, int n)
 {
+    size_t len = check_len(t, n);
     double sum = 0;
 
-    for (size_t i = 0; i < check_len(t, n); i++)
+    for (size_t i = 0; i < len; i++)
         sum += check_get(t, i) * check_get(t, i);
     return sqrt(sum);
 }

@@ -29,6 +29,7 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/random.h \
     %D%/remove_tree.h \
     %D%/same_bits.h \
+    %D%/sanitized.h \
     %D%/small_net.h \
     %D%/sums.h \
     %D%/torch_part.c \

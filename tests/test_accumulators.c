@@ -20,6 +20,7 @@
 #include "engine/lanes.h"
 #include "runtime/context.h"
 #include "runtime/pool.h"
+#include "sanitized.h"
 #include "tap.h"
 
 enum { IN = 1536, OUT = 1024, STEPS = 2 };
@@ -332,10 +333,10 @@ static void test_resident(void)
 {
     struct planned p;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(1, "a sanitizer takes memory of its own");
-    return;
-#endif
+    if (SANITIZED) {
+        skip(1, "a sanitizer takes memory of its own");
+        return;
+    }
     p = planned((struct network){"mlp", 1, 16, false});
     ok(p.resident > 0.95 * p.all && p.resident < 1.15 * p.all,
        "copies and scratch are there: %.1f MiB planned, %.1f used",

@@ -209,6 +209,13 @@ static bool is_ours(const struct check_row *r)
            (r->family != CHECK_LOSS || r->call.loss.kind != DDP_CUSTOM_LOSS);
 }
 
+/* CPU workers write the results of such rows past their caches.  What depends
+ * on a type is the same in small rows. */
+static bool is_large(const struct check_row *r)
+{
+    return (int64_t)r->cap * r->x.h * r->x.w * r->x.c > 1 << 18;
+}
+
 /* ---- what rows do not reach --------------------------------------------- */
 
 /* Six times which would be infinite; f16 has none of them. */
@@ -663,6 +670,8 @@ int main(void)
     for (int i = 0; i < op_row_count; i++)
         if (is_ours(&op_rows[i])) {
             test_row(&op_rows[i], DDP_F32);
+            if (is_large(&op_rows[i]))
+                continue;
             test_row(&op_rows[i], DDP_BF16);
             test_row(&op_rows[i], DDP_F16);
         }

@@ -20,13 +20,10 @@
 #include "defaults.h"
 #include "image/image.h"
 #include "make_image.h"
+#include "sanitized.h"
 #include "tap.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { OWN_MALLOC = 0 };
-#else
-enum { OWN_MALLOC = 1 };
-#endif
+enum { OWN_MALLOC = !SANITIZED };
 
 /* ---- faults ------------------------------------------------------------- */
 
@@ -36,7 +33,7 @@ static _Thread_local long fail_reads;  /* so many from now */
 static _Thread_local int read_error;
 static _Thread_local bool full; /* write() takes nothing */
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !SANITIZED
 void *__libc_malloc(size_t size);
 
 void *malloc(size_t size)

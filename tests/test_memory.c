@@ -23,24 +23,21 @@
 
 #include "defaults.h"
 #include "remove_tree.h"
+#include "sanitized.h"
 #include "tap.h"
 
 enum { COUNT = 24, LEN = 6, CLASSES = 3, SECONDS = 60, SOME = 100 };
 
 /* ---- allocations that fail ---------------------------------------------- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { OWN_MALLOC = 0 };
-#else
-enum { OWN_MALLOC = 1 };
-#endif
+enum { OWN_MALLOC = !SANITIZED };
 
 static atomic_long count; /* allocations so far */
 static long fail_at;      /* the number of the one that fails; 0: none */
 static bool counting;
 static bool of_new; /* those of C++ are counted, and not ours */
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !SANITIZED
 extern const char __executable_start[], etext[];
 static struct range {
     const char *begin, *end;

@@ -14,6 +14,7 @@
 #include "judge.h"
 #include "ref/backend.h"
 #include "runtime/devices.h"
+#include "sanitized.h"
 #include "tap.h"
 #ifdef TEST_CUDA
 #include "cuda/backend.h"
@@ -330,12 +331,8 @@ static size_t trained_len(const struct check *k, enum check_role role)
 }
 
 /* Elements whose slopes are computed.  Each runs forward four times on the same
- * shapes: for sanitizers, few take the same paths. */
-#ifdef __SANITIZE_ADDRESS__
-enum { TRIES = 6 };
-#else
-enum { TRIES = 48 };
-#endif
+ * shapes. */
+enum { TRIES = SANITIZED_ADDRESSES ? 6 : 48 };
 
 /* dx, as backward left it in k, against differences on a copy.
  *

@@ -14,6 +14,7 @@
 #include "ddp.h"
 #include "huge_loss.h"
 #include "ranks_fork.h"
+#include "sanitized.h"
 #include "scratch.h"
 
 enum { RANKS = 8, SIDE = 6, CHANNELS = 3, CLASSES = 5 };
@@ -501,6 +502,7 @@ static void test_numbers(void)
 int main(void)
 {
     static const int counts[] = {2, 3, 4, 8};
+    int tried = SANITIZED_ADDRESSES ? 2 : sizeof(counts) / sizeof(*counts);
     struct result want[ROWS];
 
     scratch_make();
@@ -509,7 +511,7 @@ int main(void)
     ok(run_rows(1), "one process ends well");
     memcpy(want, results[0], sizeof(want));
     check_alone(want);
-    for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+    for (int n = 0; n < tried; n++) {
         ok(run_rows(counts[n]), "%d ranks end well", counts[n]);
         check_cores(counts[n]);
         for (int i = 0; i < ROWS; i++)
