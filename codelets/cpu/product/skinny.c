@@ -45,10 +45,11 @@
  * 4.8 and 6.2, 6.1 and 7.7 for these two, in f32.  Data gradients on a Zen 4
  * without blocks and with them: 5.4 3.0, 8.8 3.6, 9.4 5.6.
  *
- * Where all rows of x exceed the second-level cache, 16 rows of weights use a
- * piece of them instead of 4: 16 samples of 25088 to 4096 on one core of a
- * Skylake with 1 MiB of it, 115 and 74 ms at best.  Where x fits, 16 rows gain
- * nothing.
+ * Where up to 16 rows of x take half a MiB or more, which do not remain in the
+ * second-level cache beside the weights, 16 rows of weights use each piece of
+ * x instead of 4: a forward pass of 16 samples, 25088 to 4096, takes 115 and
+ * 74 ms at best on one core of a Skylake with 1 MiB of that cache.  Where x
+ * remains there, 16 rows gain nothing.
  *
  * Most of oneDNN's forward passes and data gradients is packing, which a step
  * does once for all sub-batches: data gradients of more than 8 samples are left
