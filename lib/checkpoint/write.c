@@ -93,71 +93,75 @@ int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
 
 /* The sets, and the range of their tensors, in one file. */
 struct tensor_file {
-    const struct ddp__ckpt_copy *copy;
+    struct ddp__ckpt_copy *copy;
     int first, end; /* sets */
     int tensors;
     struct ddp__st_out *out; /* all owned */
     char (*name)[DDP__ST_NAME];
-    float *data;
+    float *row;
 };
 
 static void tensor_file_free(struct tensor_file *f)
 {
     free(f->out);
     free(f->name);
-    free(f->data);
+    free(f->row);
 }
 
 static int tensor_file_new(struct tensor_file *f)
 {
     const struct ddp__params *params = f->copy->params;
-    size_t sets = (size_t)(f->end - f->first), n = 1;
+    size_t sets = (size_t)(f->end - f->first), n = 1, row = 1;
 
-    for (int i = 0; i < params->blocks; i++)
-        n += sets * (size_t)params->block[i].params;
+    for (int k = 0; k < params->blocks; k++) {
+        const struct ddp__param_block *b = &params->block[k];
+
+        n += sets * (size_t)b->params;
+        for (int i = 0; i < b->params; i++)
+            if (ddp__param_row(&b->param[i]) > row)
+                row = ddp__param_row(&b->param[i]);
+    }
     f->out = calloc(n, sizeof(*f->out));
     f->name = calloc(n, sizeof(*f->name));
-    f->data = malloc((sets * params->total + 1) * sizeof(float));
-    if (f->out && f->name && f->data)
+    f->row = malloc(row * sizeof(*f->row));
+    if (f->out && f->name && f->row)
         return 0;
     tensor_file_free(f);
     return ddp__fail(DDP_ENOMEM, "out of memory to write a checkpoint");
 }
 
-/* Convert to PyTorch's order of elements.  This takes time, so it happens here,
- * not while the steps wait. */
-static float *add_tensor(struct tensor_file *f, int set,
-                         const struct ddp__param_block *b, int i, float *data)
+/* Convert to PyTorch's order of elements: here, as it takes time that the steps
+ * would wait for, and in place, since the kernel clears fresh memory first. */
+static void add_tensor(struct tensor_file *f, int set,
+                       const struct ddp__param_block *b, int i)
 {
     const struct ddp_param *param = &b->param[i];
     struct ddp__st_out *out = &f->out[f->tensors];
+    float *data = ddp__ckpt_copy_tensor(f->copy, set, b, i);
 
     ddp__ckpt_copy_name(f->copy, set, b, i, f->name[f->tensors]);
     out->name = f->name[f->tensors++];
     out->ndim = param->ndim;
     for (int d = 0; d < param->ndim; d++)
         out->dim[d] = param->dim[d];
-    ddp__param_export(param, ddp__ckpt_copy_tensor(f->copy, set, b, i), data);
+    ddp__param_export_here(param, data, f->row);
     out->data = data;
-    return data + ddp__param_len(param);
 }
 
 static int write_tensors(struct tensor_file *f, const char *path,
                          struct ddp__sink *sum)
 {
     const struct ddp__params *params = f->copy->params;
-    float *data;
     int rc = tensor_file_new(f);
 
     if (rc < 0)
         return rc;
-    data = f->data;
     for (int s = f->first; s < f->end; s++)
         for (int k = 0; k < params->blocks; k++)
             for (int i = 0; i < params->block[k].params; i++)
                 if (f->copy->set[s].running ||
                     params->block[k].param[i].role != DDP_RUNNING)
-                    data = add_tensor(f, s, &params->block[k], i, data);
+                    add_tensor(f, s, &params->block[k], i);
     rc = ddp__st_write_with(path, f->tensors, f->out,
                             (const char *const *)params->metadata, sum);
     tensor_file_free(f);
@@ -198,7 +202,7 @@ static int list_file(json_t *files, const char *name,
 
 /* One file of the folder: sets first .. end - 1, or the state. */
 static int write_file(const char *folder, const char *name,
-                      const struct ddp__ckpt_copy *c, int first, int end,
+                      struct ddp__ckpt_copy *c, int first, int end,
                       json_t *files)
 {
     char *path = ddp__path_join(folder, name);
@@ -227,7 +231,7 @@ static int write_manifest(const char *folder, json_t *files)
     return rc;
 }
 
-static int write_files(const char *folder, const struct ddp__ckpt_copy *c)
+static int write_files(const char *folder, struct ddp__ckpt_copy *c)
 {
     json_t *files = json_object();
     int rc = 0;
@@ -364,8 +368,7 @@ static int remove_old_checkpoints(const struct ddp__ckpt_dir *d,
     return rc;
 }
 
-int ddp__ckpt_write(const struct ddp__ckpt_dir *d,
-                    const struct ddp__ckpt_copy *c)
+int ddp__ckpt_write(const struct ddp__ckpt_dir *d, struct ddp__ckpt_copy *c)
 {
     char name[DDP__CKPT_NAME_MAX], temp[DDP__CKPT_NAME_MAX], *path;
     int rc;

@@ -19,8 +19,8 @@ struct ddp__ckpt_dir {
  * a process that died. */
 int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d);
 
-/* Write a copy as a folder in d, set the links and remove old checkpoints. */
-int ddp__ckpt_write(const struct ddp__ckpt_dir *d,
-                    const struct ddp__ckpt_copy *c);
+/* Write a copy as a folder in d, set the links and remove old checkpoints.  The
+ * copy's tensors are in PyTorch's order of elements afterwards. */
+int ddp__ckpt_write(const struct ddp__ckpt_dir *d, struct ddp__ckpt_copy *c);
 
 #endif

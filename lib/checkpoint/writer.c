@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file_write.h"
+#include "base/thread.h"
 #include "checkpoint/files.h"
 #include "checkpoint/writer.h"
 
@@ -150,11 +150,9 @@ static void renewal_free(struct ddp__renewal *r)
     free(r);
 }
 
-/* The program's own threads handle signals. */
 struct ddp__renewal *ddp__renewal_begin(int dir)
 {
     struct ddp__renewal *r = calloc(1, sizeof(*r));
-    sigset_t all, before;
     int rc;
 
     if (!r) {
@@ -164,11 +162,7 @@ struct ddp__renewal *ddp__renewal_begin(int dir)
     r->dir = dir;
     pthread_mutex_init(&r->lock, NULL);
     ddp__clock_condition(&r->ended);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&r->thread, NULL, renew, r);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (rc == 0)
+    if ((rc = ddp__thread_start(&r->thread, renew, r)) == 0)
         return r;
     renewal_free(r);
     ddp__fail(DDP_ENOMEM, "out of memory for the thread of a lock: %s",

@@ -102,6 +102,26 @@ void ddp__param_export(const struct ddp_param *p, const float *in, float *out)
     copy_turned(&l, l.pixels, l.in, in, out);
 }
 
+size_t ddp__param_row(const struct ddp_param *p)
+{
+    struct layout l = layout_of(p);
+
+    return l.pixels * l.in;
+}
+
+void ddp__param_export_here(const struct ddp_param *p, float *data, float *row)
+{
+    struct layout l = layout_of(p);
+    size_t len = l.pixels * l.in;
+
+    if (l.pixels == 1 || l.in == 1)
+        return;
+    for (size_t i = 0; i < l.o; i++, data += len) {
+        memcpy(row, data, len * sizeof(*row));
+        transpose(row, l.pixels, l.in, data);
+    }
+}
+
 void ddp__param_import(const struct ddp_param *p, const float *in, float *out)
 {
     struct layout l = layout_of(p);

@@ -16,5 +16,8 @@ int ddp__params_need_values(struct ddp__params *p);
 /* Copy between our order of elements and PyTorch's. */
 void ddp__param_export(const struct ddp_param *p, const float *in, float *out);
 void ddp__param_import(const struct ddp_param *p, const float *in, float *out);
+/* To PyTorch's order in place, with room for ddp__param_row() values. */
+size_t ddp__param_row(const struct ddp_param *p);
+void ddp__param_export_here(const struct ddp_param *p, float *data, float *row);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,19 +248,6 @@ static void *write_copy(void *arg)
     return NULL;
 }
 
-/* The program's own threads handle signals. */
-static int start_thread(struct ddp__checkpoints *k)
-{
-    sigset_t all, before;
-    int rc;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&k->thread, NULL, write_copy, k);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
-}
-
 /* Note how the last attempt ended. */
 static void note_result(struct ddp_trainer *t)
 {
@@ -359,7 +345,7 @@ static int save_state(struct ddp_trainer *t)
     if (!is_writer(t))
         return 0;
     k->writing = true;
-    if (start_thread(k) == 0)
+    if (ddp__thread_start(&k->thread, write_copy, k) == 0)
         return 0;
     k->writing = false; /* no thread could be started: write on this one */
     write_copy(k);
