@@ -26,6 +26,7 @@ lose()
     [ $((begun % 4)) != 1 ] || wait
     mkdir "$tmp/$name"
     (
+        export TMPDIR="$tmp/$name"
         timeout -k 10 120 "$@" env "LD_PRELOAD=$builddir/tests/.libs/die_mpi.so" \
             "ASAN_OPTIONS=verify_asan_link_order=0" DIE_AT="$moment" \
             DIE_ONCE="$tmp/$name/once" "$imagenet" train --data "$tmp/data" \

@@ -6,6 +6,10 @@
 unset STARPU_NCPU
 export STARPU_NCPU=1 DDP_MODULE_DIR=${DDP_MODULE_DIR:-$builddir/.libs}
 
+# Open MPI's mpirun makes a folder there, and removes it when it is empty: one that
+# begins while another ends may not find it, and ends with exit code 1.
+export TMPDIR=$tmp
+
 # MPICH names ranks by PMI_RANK, and binds none; $launcher leaves that to a test.
 # With $recover the launcher lets the others live when a rank has died, with
 # $patient for a while; MPICH's only if it sees a shell end, and UCX ends who reads
