@@ -26,6 +26,36 @@ enum ddp_access ddp__call_access(const struct ddp__call *c, int i, bool first)
     return use & DDP__READ ? DDP_UPDATE : DDP_WRITE;
 }
 
+static void move_operand(const struct ddp__task *from, int i,
+                         struct ddp__call *c, struct ddp__task *t, int to)
+{
+    c->buf[to] = from->call->buf[i];
+    t->data[to] = from->data[i];
+}
+
+struct ddp__task ddp__norm_of_conv(const struct ddp__task *t, void *dy,
+                                   struct ddp__call *c)
+{
+    const struct ddp__conv *k = &t->call->conv;
+    struct ddp__task norm = {.call = c, .n = t->n, .accumulate = t->accumulate};
+
+    *c = (struct ddp__call){
+        .op = DDP__OP_BN_BWD,
+        .cap = t->call->cap,
+        .buffers = DDP__BN_BWD_DX + 1,
+        .bn = {.eps = k->eps, .act = k->norm_act, .from_x = true}};
+    move_operand(t, DDP__NORM_CONV_BWD_X_X, c, &norm, DDP__BN_BWD_X);
+    move_operand(t, DDP__NORM_CONV_BWD_X_X, c, &norm, DDP__BN_BWD_SLOPE);
+    move_operand(t, DDP__NORM_CONV_BWD_X_DX, c, &norm, DDP__BN_BWD_DY);
+    move_operand(t, DDP__NORM_CONV_BWD_X_BN, c, &norm, DDP__BN_BWD_W);
+    move_operand(t, DDP__NORM_CONV_BWD_X_STAT, c, &norm, DDP__BN_BWD_STAT);
+    move_operand(t, DDP__NORM_CONV_BWD_X_BN_G, c, &norm, DDP__BN_BWD_G);
+    move_operand(t, DDP__NORM_CONV_BWD_X_DX, c, &norm, DDP__BN_BWD_DX);
+    c->buf[DDP__BN_BWD_DY].type = DDP_F32;
+    norm.data[DDP__BN_BWD_DY] = dy;
+    return norm;
+}
+
 /* ---- words --------------------------------------------------------------- */
 
 void ddp__call_describe(const struct ddp__call *c, char *text, size_t size)

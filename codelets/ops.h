@@ -230,6 +230,11 @@ static inline double ddp__ema_share(const struct ddp__task *t)
     return t->lr > 0 ? (double)t->lr : 1 - t->call->ema.decay;
 }
 
+/* The BN_BWD in a task of NORM_CONV_BWD_X, as a task of the call c; dy: floats,
+ * the gradient of what the convolution reads. */
+struct ddp__task ddp__norm_of_conv(const struct ddp__task *t, void *dy,
+                                   struct ddp__call *c);
+
 /* Whether operand i is there: any buffer of HOST and USER is. */
 static inline bool ddp__call_has(const struct ddp__call *c, int i)
 {

@@ -50,6 +50,12 @@
 #define DDP__NORM_CONV_BWD_W_OPERANDS(O, op)                                   \
     O(op, X, ACT, READ) O(op, DY, ACT, READ) O(op, G, GRAD, COLLECT)           \
     O(op, BN, PARAM, READ) O(op, STAT, F32, READ)
+/* dx and g of BN_BWD, of that norm: the gradient of what the convolution reads is
+ * in no memory */
+#define DDP__NORM_CONV_BWD_X_OPERANDS(O, op)                                   \
+    O(op, DY, ACT, READ) O(op, W, PARAM, READ) O(op, DX, ACT, WRITE)           \
+    O(op, X, ACT, READ) O(op, BN, PARAM, READ) O(op, STAT, F32, READ)          \
+    O(op, BN_G, GRAD, COLLECT)
 #define DDP__DENSE_FWD_OPERANDS(O, op)                                         \
     O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)
 #define DDP__DENSE_BWD_X_OPERANDS(O, op)                                       \
@@ -235,6 +241,7 @@ enum ddp__host {
     X(CONV_NORM, conv_norm, DDP__IS_CONV | DDP__IS_FWD)                        \
     X(NORM_CONV_FWD, norm_conv_fwd, DDP__IS_CONV | DDP__IS_FWD)                \
     X(NORM_CONV_BWD_W, norm_conv_bwd_w, DDP__IS_CONV | DDP__IS_BWD_W)          \
+    X(NORM_CONV_BWD_X, norm_conv_bwd_x, DDP__IS_CONV | DDP__IS_BWD_X)          \
     X(DENSE_FWD, dense_fwd, DDP__IS_DENSE | DDP__IS_FWD)                       \
     X(DENSE_BWD_X, dense_bwd_x, DDP__IS_DENSE | DDP__IS_BWD_X)                 \
     X(DENSE_BWD_W, dense_bwd_w, DDP__IS_DENSE | DDP__IS_BWD_W)                 \

@@ -50,8 +50,9 @@ const struct check_kind check_kinds[] = {
                     ROLE_Y},
     [CHECK_CONV_NORM] = {"conv norm", {DDP__OP_CONV_NORM}, 1},
     [CHECK_NORM_CONV] = {"norm conv",
-                         {DDP__OP_NORM_CONV_FWD, DDP__OP_NORM_CONV_BWD_W},
-                         2,
+                         {DDP__OP_NORM_CONV_FWD, DDP__OP_NORM_CONV_BWD_W,
+                          DDP__OP_NORM_CONV_BWD_X},
+                         3,
                          {ROLE_W},
                          ROLE_Y},
     [CHECK_DENSE] = {"dense",
@@ -284,6 +285,7 @@ static struct ddp__view view_of(const struct check *k, enum check_role role,
     case ROLE_DSUM:
         return vector(type, 2 * r->x.c);
     case ROLE_BN:
+    case ROLE_BN_G:
         return vector(type, 4 * check_norm_channels(r));
     case ROLE_W:
     case ROLE_G:

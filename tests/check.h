@@ -70,7 +70,8 @@ enum check_family {
     ROLE(BN)                                                                   \
     ROLE(SUM)                                                                  \
     ROLE(DSUM)                                                                 \
-    ROLE(DM)
+    ROLE(DM)                                                                   \
+    ROLE(BN_G)
 
 enum check_role {
     ROLE_NONE,

@@ -50,7 +50,7 @@ static size_t part_end(const struct check *k, enum check_role role, int i,
     if (((r->family == CHECK_BN || r->family == CHECK_BN_GATED ||
           r->family == CHECK_BN_STAT || r->family == CHECK_BN_SYNC) &&
          (role == ROLE_STAT || role == ROLE_G)) ||
-        role == ROLE_SUM || role == ROLE_DSUM)
+        role == ROLE_SUM || role == ROLE_DSUM || role == ROLE_BN_G)
         end = (size_t)(i + 1) * (size_t)r->x.c;
     else if (role == ROLE_G && i == 0 &&
              ((r->family == CHECK_CONV && r->call.conv.bias) ||

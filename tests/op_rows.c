@@ -489,6 +489,14 @@ const struct check_row op_rows[] = {
      .x = {60, 57, 232}, .y = {0, 0, 232},
      .call.conv = {KERNEL(3, 2, 1, 1, 232), .eps = 1e-5f,
                    .norm_act = DDP_RELU6}},
+    /* these activations backward alone, as 5x5 */
+    {CHECK_NORM_CONV, "3x3 with silu", OF(2, 3), .x = {19, 23, 48},
+     .y = {0, 0, 48}, .spread = 8,
+     .call.conv = {KERNEL(3, 1, 1, 1, 48), .eps = 1e-5f, .norm_act = DDP_SILU}},
+    {CHECK_NORM_CONV, "5x5 stride 2 with hardswish", OF(2, 3),
+     .x = {40, 41, 72}, .y = {0, 0, 72}, .spread = 8,
+     .call.conv = {KERNEL(5, 2, 1, 2, 72), .eps = 1e-3f,
+                   .norm_act = DDP_HARDSWISH}},
     /* 1x1: whole vectors and not, blocks that end early */
     {CHECK_NORM_CONV, "1x1, 96 to 24, relu6", OF(3, 4), .x = {13, 11, 96},
      .y = {0, 0, 24},

@@ -30,6 +30,7 @@ const struct ddp__backend ddp__ref = {
             [DDP__OP_CONV_NORM] = ddp__ref_conv_norm,
             [DDP__OP_NORM_CONV_FWD] = ddp__ref_norm_conv_fwd,
             [DDP__OP_NORM_CONV_BWD_W] = ddp__ref_norm_conv_bwd_w,
+            [DDP__OP_NORM_CONV_BWD_X] = ddp__ref_norm_conv_bwd_x,
             [DDP__OP_DENSE_FWD] = ddp__ref_dense_fwd,
             [DDP__OP_DENSE_BWD_X] = ddp__ref_dense_bwd_x,
             [DDP__OP_DENSE_BWD_W] = ddp__ref_dense_bwd_w,

@@ -59,3 +59,23 @@ int ddp__ref_norm_conv_bwd_w(const struct ddp__task *t)
 {
     return run(t, ddp__ref_conv_bwd_w);
 }
+
+/* The gradient in between is not rounded. */
+int ddp__ref_norm_conv_bwd_x(const struct ddp__task *t)
+{
+    float *dy = malloc(ddp__len(t, DDP__NORM_CONV_BWD_X_DX) * sizeof(*dy));
+    struct ddp__call c = *t->call, bn;
+    struct ddp__task conv = *t, norm;
+    int rc;
+
+    if (!dy)
+        return ddp__fail(DDP_ENOMEM, "out of memory for a gradient");
+    c.buf[DDP__NORM_CONV_BWD_X_DX].type = DDP_F32;
+    conv.call = &c;
+    conv.data[DDP__NORM_CONV_BWD_X_DX] = dy;
+    norm = ddp__norm_of_conv(t, dy, &bn);
+    if ((rc = ddp__ref_conv_bwd_x(&conv)) == 0)
+        rc = ddp__ref_bn_bwd(&norm);
+    free(dy);
+    return rc;
+}
