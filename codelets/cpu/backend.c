@@ -122,6 +122,7 @@ const struct ddp__backend ddp__cpu = {
             [DDP__OP_CONV_NORM] = ddp__cpu_conv_norm,
             [DDP__OP_NORM_CONV_FWD] = ddp__cpu_norm_conv_fwd,
             [DDP__OP_NORM_CONV_BWD_W] = ddp__cpu_norm_conv_bwd_w,
+            [DDP__OP_NORM_CONV_BWD_X] = ddp__cpu_norm_conv_bwd_x,
             [DDP__OP_DENSE_FWD] = ddp__cpu_conv_run,
             [DDP__OP_DENSE_BWD_X] = ddp__cpu_conv_run,
             [DDP__OP_DENSE_BWD_W] = ddp__cpu_conv_run,

@@ -1,4 +1,4 @@
-/* norm_conv.c - convolutions that normalise what they read, by CPU workers
+/* norm_conv.c - convolutions joined with the norm before them, by CPU workers
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A batch norm writes as much as it reads for its only readers, a convolution
@@ -24,6 +24,7 @@
 
 #include "base/error.h"
 #include "cpu/backend.h"
+#include "cpu/depthwise/depthwise_norm.h"
 #include "cpu/depthwise/depthwise_train.h"
 #include "cpu/norm/bn_clamp.h"
 #include "gradient.h"
@@ -32,12 +33,15 @@
 
 /* Bytes of x from which on it pays: of less, a norm finds most of x and y in
  * the third-level cache. */
-enum { LEAST = 8 << 20 };
+enum { LEAST = 9 << 20 };
 
 bool ddp__norm_conv_can(const struct ddp__plan *p)
 {
     const struct ddp__conv *k = &p->shape.conv;
 
+    if (p->pass == DDP__BWD_X)
+        return p->way == DDP__WAY_DEPTHWISE_TRAIN &&
+               ddp__depthwise_norm_fits(&p->shape);
     if (p->shape.type != DDP_F32 || !ddp__bn_clamps(k->norm_act))
         return false;
     return p->pass == DDP__FWD
@@ -87,4 +91,11 @@ int ddp__cpu_norm_conv_bwd_w(const struct ddp__task *t)
 
     s.n = t->n;
     return p->gradient->run_of_norm(t, &s);
+}
+
+int ddp__cpu_norm_conv_bwd_x(const struct ddp__task *t)
+{
+    const struct ddp__plan *p = t->plan;
+
+    return ddp__depthwise_norm_run(t, &p->shape);
 }

@@ -171,7 +171,8 @@ static bool may_split(const struct ddp__call *c, const struct ddp__plan *p)
 
 static bool is_of_norm(const struct ddp__call *c)
 {
-    return c->op == DDP__OP_NORM_CONV_FWD || c->op == DDP__OP_NORM_CONV_BWD_W;
+    return c->op == DDP__OP_NORM_CONV_FWD || c->op == DDP__OP_NORM_CONV_BWD_W ||
+           c->op == DDP__OP_NORM_CONV_BWD_X;
 }
 
 int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)

@@ -20,6 +20,14 @@
 
 enum { DDP__DEPTHWISE_TAPS = 5 /* of a row, at most */ };
 
+/* What a batch norm has to do with them. */
+enum ddp__depthwise_norm_use {
+    DDP__DEPTHWISE_PLAIN, /* nothing */
+    DDP__DEPTHWISE_READS, /* pixels that are read are normalised first */
+    DDP__DEPTHWISE_SUMS,  /* its backward pass reads the results, for sums */
+    DDP__DEPTHWISE_DX     /* ... and its dx are the results */
+};
+
 /* Constants of the loops.  Pixel j of those that are read and pixel i of the
  * results have tap j - i stride in common; or, of the data gradient of stride
  * 2 (spreads), whose first result has the filter's even taps, tap i - 2 (j -
@@ -27,8 +35,9 @@ enum { DDP__DEPTHWISE_TAPS = 5 /* of a row, at most */ };
 struct ddp__depthwise_kind {
     int size, stride;
     bool spreads, b; /* b: bf16 */
-    bool norm;       /* pixels are normalised first */
-    int pixels;      /* results at a time */
+    enum ddp__depthwise_norm_use norm;
+    enum ddp_act act; /* of a norm that reads results; see there */
+    int pixels;       /* results at a time */
 };
 
 DDP__V16_INLINE int ddp__depthwise_before(const struct ddp__depthwise_kind k)
@@ -86,7 +95,7 @@ ddp__depthwise_add_row(const struct ddp__depthwise_source *from, const float *x,
 
         if (!edge || (left + j >= 0 && left + j < from->width)) {
             v[0] = masked ? _mm512_maskz_loadu_ps(from->mask, x) : LOAD(x);
-            if (k.norm)
+            if (k.norm == DDP__DEPTHWISE_READS)
                 v[0] = ddp__bn_clamp_v16(&from->norm, v[0], 0xffff);
         }
         if (k.b)

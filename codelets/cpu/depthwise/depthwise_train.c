@@ -134,57 +134,92 @@ static void choose_order(struct ddp__depthwise_work *u, int size, int stride,
     }
 }
 
-/* Memory for packed weights, where results are no whole lines for those that go
- * past the caches, and for `more` bytes. */
-static void *find_room(struct ddp__depthwise_work *u, int taps, bool b,
-                       size_t more)
+/* Memory for packed weights, and where results are no whole lines for those
+ * that go past the caches. */
+static size_t room_of(const struct ddp__depthwise_work *u, int taps, bool b)
+{
+    return ddp__align(packed_size(u, taps, b) * sizeof(float)) +
+           ddp__align(DDP__DEPTHWISE_SPREAD * (size_t)u->c * sizeof(float));
+}
+
+static void use_room(struct ddp__depthwise_work *u, int taps, bool b,
+                     void *room)
 {
     size_t packed = ddp__align(packed_size(u, taps, b) * sizeof(float));
-    size_t block =
-        ddp__align(DDP__DEPTHWISE_SPREAD * (size_t)u->c * sizeof(float));
     size_t words = (size_t)u->n * (size_t)(u->oh * u->ow) * (size_t)u->c;
-    char *room = ddp__scratch(packed + block + more);
 
-    if (!room)
-        return NULL;
     u->streams = ddp__streams(words, false);
     if (u->streams && (u->c % LANES || (uintptr_t)u->y % sizeof(v16)))
-        u->block = (float *)(void *)(room + packed);
-    u->w = (float *)(void *)room;
-    return room + packed + block;
+        u->block = (float *)(void *)((char *)room + packed);
+    u->w = room;
+}
+
+/* The layer that is run, and whether it spreads: a data gradient of stride 1 is
+ * a forward pass. */
+static bool layer_of(const struct ddp__conv_shape *layer,
+                     enum ddp__conv_pass pass, struct ddp__conv_shape *s)
+{
+    *s = *layer;
+    if (pass == DDP__BWD_X && layer->conv.sw == 1)
+        ddp__plan_transpose(layer, s);
+    return pass == DDP__BWD_X && layer->conv.sw > 1;
+}
+
+size_t ddp__depthwise_pass_size(const struct ddp__conv_shape *layer,
+                                enum ddp__conv_pass pass)
+{
+    struct ddp__conv_shape s;
+    bool spreads = layer_of(layer, pass, &s);
+    struct ddp__depthwise_work u = work_of(&s, spreads);
+
+    return room_of(&u, s.conv.kh * s.conv.kw, s.type == DDP_BF16);
+}
+
+void ddp__depthwise_pass_begin(struct ddp__depthwise_pass *p,
+                               const struct ddp__conv_shape *layer,
+                               enum ddp__conv_pass pass,
+                               const struct ddp__task *t, void *room)
+{
+    struct ddp__conv_shape s;
+    bool spreads = layer_of(layer, pass, &s), b = s.type == DDP_BF16;
+    int taps = s.conv.kh * s.conv.kw;
+
+    s.n = t->n;
+    *p = (struct ddp__depthwise_pass){work_of(&s, spreads), s.conv.kw,
+                                      s.conv.sw, spreads, b};
+    p->u.x = t->data[DDP__CONV_FWD_X];
+    p->u.y = t->data[DDP__CONV_FWD_Y];
+    use_room(&p->u, taps, b, room);
+    choose_order(&p->u, s.conv.kw, s.conv.sw, spreads);
+    pack(&p->u, t->data[DDP__CONV_FWD_W], s.c, taps,
+         pass == DDP__BWD_X && !spreads, b);
+}
+
+void ddp__depthwise_pass_run(const struct ddp__depthwise_pass *p)
+{
+    ddp__depthwise_images(&p->u, p->size, p->stride, p->spreads, p->b);
+    if (p->u.streams)
+        ddp__store_end();
 }
 
 int ddp__depthwise_train_run(const struct ddp__task *t,
                              const struct ddp__conv_shape *layer,
                              enum ddp__conv_pass pass)
 {
-    struct ddp__conv_shape s = *layer;
-    int taps = s.conv.kh * s.conv.kw;
-    bool turned = pass == DDP__BWD_X && s.conv.sw == 1;
-    bool spreads = pass == DDP__BWD_X && !turned, b = s.type == DDP_BF16;
+    size_t size = ddp__depthwise_pass_size(layer, pass);
     bool of_norm = t->call->op == DDP__OP_NORM_CONV_FWD;
-    struct ddp__depthwise_work u;
+    char *room = ddp__scratch(size + (of_norm ? ddp__bn_clamp_size(t) : 0));
+    struct ddp__depthwise_pass p;
     struct ddp__bn_clamp norm;
-    void *room;
 
-    if (turned)
-        ddp__plan_transpose(layer, &s);
-    s.n = t->n;
-    u = work_of(&s, spreads);
-    u.x = t->data[DDP__CONV_FWD_X];
-    u.y = t->data[DDP__CONV_FWD_Y];
-    room = find_room(&u, taps, b, of_norm ? ddp__bn_clamp_size(t) : 0);
     if (!room)
         return DDP_ENOMEM;
+    ddp__depthwise_pass_begin(&p, layer, pass, t, room);
     if (of_norm) {
-        norm = ddp__bn_clamp_of(t, room);
-        u.norm = &norm;
+        norm = ddp__bn_clamp_of(t, room + size);
+        p.u.norm = &norm;
     }
-    choose_order(&u, s.conv.kw, s.conv.sw, spreads);
-    pack(&u, t->data[DDP__CONV_FWD_W], s.c, taps, turned, b);
-    ddp__depthwise_images(&u, s.conv.kw, s.conv.sw, spreads, b);
-    if (u.streams)
-        ddp__store_end();
+    ddp__depthwise_pass_run(&p);
     return 0;
 }
 

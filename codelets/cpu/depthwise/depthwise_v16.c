@@ -10,6 +10,7 @@
 
 #include "cpu/cpu.h"
 #include "cpu/store.h"
+#include "depthwise_reader.h"
 #include "depthwise_v16.h"
 
 #ifdef DDP__X86
@@ -36,6 +37,7 @@ struct pixels {
     struct ddp__depthwise_source from;
     const float *x, *next; /* of the image, and of what comes after it */
     float *y;              /* the first result */
+    const float *read;     /* x of a norm that reads it */
     struct rows rows;
     int left;       /* column of x that is read first */
     int first, end; /* of the results, those that there are */
@@ -84,6 +86,23 @@ DDP__UNIT_INLINE void put_words(float *y, const v16 *sum, __mmask16 mask,
         _mm512_mask_storeu_epi32(y, mask, v);
 }
 
+DDP__UNIT_INLINE void read_results(const struct pixels *p, int v,
+                                   const struct ddp__depthwise_kind k,
+                                   bool careful, v16 *dy)
+{
+    const struct ddp__depthwise_read r = {.u = p->u,
+                                          .v = v,
+                                          .x = p->read + v * LANES,
+                                          .first = careful ? p->first : 0,
+                                          .end = careful ? p->end : k.pixels,
+                                          .mask = p->from.mask};
+
+    if (k.norm == DDP__DEPTHWISE_SUMS)
+        ddp__depthwise_read_sums(&r, k, careful, dy);
+    else
+        ddp__depthwise_read_dx(&r, k, careful, dy);
+}
+
 /* A vector of words of some pixels. */
 DDP__UNIT_INLINE void put_vector(const struct pixels *p, int v,
                                  const struct ddp__depthwise_kind k,
@@ -108,6 +127,10 @@ DDP__UNIT_INLINE void put_vector(const struct pixels *p, int v,
                 p->left, w + i * k.size * halves * LANES, k, careful, careful,
                 sum);
     fetch_next(p, v, k);
+    if (k.norm >= DDP__DEPTHWISE_SUMS)
+        read_results(p, v, k, careful, sum);
+    if (k.norm == DDP__DEPTHWISE_SUMS)
+        return;
 #pragma GCC unroll 8
     for (int i = 0; i < k.pixels; i++, y += u->c)
         if (!careful || (i >= p->first && i < p->end))
@@ -128,7 +151,7 @@ DDP__UNIT_INLINE void put_vectors(struct pixels *p, int first, int end,
         bool whole = v < u->vectors - 1 || rest == 0;
 
         p->from.mask = (__mmask16)(whole ? 0xffff : (1U << rest) - 1);
-        if (k.norm)
+        if (k.norm == DDP__DEPTHWISE_READS)
             p->from.norm = ddp__bn_clamp_at(u->norm, (size_t)v * LANES);
         if (inside && whole)
             put_vector(p, v, k, false);
@@ -143,7 +166,8 @@ DDP__UNIT_INLINE void put_pixels(const struct ddp__depthwise_work *u, int n,
                                  const struct ddp__depthwise_kind k)
 {
     ptrdiff_t image = (ptrdiff_t)u->h * u->width * u->c;
-    float *to = u->y + (((ptrdiff_t)n * u->oh + oy) * u->ow + ox) * u->c;
+    ptrdiff_t at = (((ptrdiff_t)n * u->oh + oy) * u->ow + ox) * u->c;
+    float *to = u->y + at;
     struct pixels p = {
         .u = u,
         .from = {.c = u->c, .width = u->width, .mask = 0xffff},
@@ -153,6 +177,7 @@ DDP__UNIT_INLINE void put_pixels(const struct ddp__depthwise_work *u, int n,
                      ? u->group * LANES
                      : image - (u->vectors - 1) / u->group * u->group * LANES),
         .y = u->block ? u->block : to,
+        .read = k.norm >= DDP__DEPTHWISE_SUMS ? u->reader->x + at : NULL,
         .rows = rows_of(u, k, oy),
         .left = k.spreads ? (ox + u->left) / 2 - ddp__depthwise_before(k)
                           : ox * k.stride - u->left,
@@ -160,7 +185,7 @@ DDP__UNIT_INLINE void put_pixels(const struct ddp__depthwise_work *u, int n,
         .end = ddp__min_int(k.pixels, u->ow - ox)};
 
     put_vectors(&p, first, end, k);
-    if (u->block)
+    if (u->block && k.norm != DDP__DEPTHWISE_SUMS)
         ddp__store_block(to + p.first * u->c, u->block + p.first * u->c,
                          (size_t)((p.end - p.first) * u->c), false, true);
 }
@@ -175,31 +200,52 @@ DDP__UNIT_INLINE void put_images(const struct ddp__depthwise_work *u,
     for (int n = 0; n < u->n; n++)
         for (int v = 0, end; v < u->vectors; v = end) {
             end = ddp__min_int(u->vectors, v + u->group);
-            for (int oy = 0; oy < u->oh; oy++)
+            for (int oy = 0; oy < u->oh; oy++) {
                 for (int ox = begin; ox < u->ow; ox += k.pixels)
                     put_pixels(u, n, oy, ox, v, end, k);
+                if (k.norm == DDP__DEPTHWISE_SUMS)
+                    ddp__depthwise_end_row(u);
+            }
         }
 }
 
-/* size, stride, spreads */
+/* size, stride, spreads; whether a norm may read the results: of stride 1, a
+ * data gradient is a forward pass. */
 #define KINDS(X)                                                               \
-    X(3, 1, 0) X(3, 2, 0) X(5, 1, 0) X(5, 2, 0) X(3, 2, 1) X(5, 2, 1)
+    X(3, 1, false, true)                                                       \
+    X(3, 2, false, false)                                                      \
+    X(5, 1, false, false)                                                      \
+    X(5, 2, false, false)                                                      \
+    X(3, 2, true, true)                                                        \
+    X(5, 2, true, true)
 
-#define X(size, stride, spreads)                                               \
+#define IMAGES(size, stride, spreads, b, norm, act)                            \
+    put_images(u,                                                              \
+               (struct ddp__depthwise_kind){size, stride, spreads, b, norm,    \
+                                            act, spreads ? SPREAD : PIXELS})
+
+#define READ_IMAGES(size, stride, spreads, act)                                \
+    do {                                                                       \
+        if (u->reader->dx)                                                     \
+            IMAGES(size, stride, spreads, false, DDP__DEPTHWISE_DX, act);      \
+        else                                                                   \
+            IMAGES(size, stride, spreads, false, DDP__DEPTHWISE_SUMS, act);    \
+    } while (0)
+
+#define X(size, stride, spreads, read)                                         \
     DDP__UNIT_TARGET static void images_##size##_##stride##_##spreads(         \
         const struct ddp__depthwise_work *u, bool b)                           \
     {                                                                          \
-        const int pixels = spreads ? SPREAD : PIXELS;                          \
-                                                                               \
-        if (!spreads && u->norm)                                               \
-            put_images(u, (struct ddp__depthwise_kind){size, stride, false,    \
-                                                       false, true, PIXELS});  \
+        if (read && u->reader && u->reader->act == DDP_SILU)                   \
+            READ_IMAGES(size, stride, spreads, DDP_SILU);                      \
+        else if (read && u->reader)                                            \
+            READ_IMAGES(size, stride, spreads, DDP_IDENTITY);                  \
+        else if (!spreads && u->norm)                                          \
+            IMAGES(size, stride, false, false, DDP__DEPTHWISE_READS, 0);       \
         else if (b)                                                            \
-            put_images(u, (struct ddp__depthwise_kind){size, stride, spreads,  \
-                                                       true, false, pixels});  \
+            IMAGES(size, stride, spreads, true, DDP__DEPTHWISE_PLAIN, 0);      \
         else                                                                   \
-            put_images(u, (struct ddp__depthwise_kind){size, stride, spreads,  \
-                                                       false, false, pixels}); \
+            IMAGES(size, stride, spreads, false, DDP__DEPTHWISE_PLAIN, 0);     \
     }
 KINDS(X)
 #undef X
@@ -207,7 +253,7 @@ KINDS(X)
 void ddp__depthwise_images(const struct ddp__depthwise_work *u, int side,
                            int step, bool spread, bool b)
 {
-#define X(size, stride, spreads)                                               \
+#define X(size, stride, spreads, read)                                         \
     if (side == size && step == stride && spread == spreads)                   \
         images_##size##_##stride##_##spreads(u, b);
     KINDS(X)

@@ -6,6 +6,9 @@ libddp_core_la_SOURCES += \
     %D%/depthwise.c \
     %D%/depthwise.h \
     %D%/depthwise_infer.c \
+    %D%/depthwise_norm.c \
+    %D%/depthwise_norm.h \
+    %D%/depthwise_reader.h \
     %D%/depthwise_row.h \
     %D%/depthwise_train.c \
     %D%/depthwise_train.h \

@@ -21,6 +21,7 @@
  */
 #include "config.h"
 
+#include "bn_bwd.h"
 #include "bn_bwd_channels.h"
 #include "bn_bwd_pass.h"
 #include "bn_gate.h"
@@ -62,9 +63,9 @@ static size_t block_size(const struct ddp__task *t, const struct ddp__rows *r)
     return block + 16 + (gated ? 2 * block + 2 * r->c : 0);
 }
 
-/* Room for both passes, and what they read.  The operands of other calls are at
- * the places of BN_BWD. */
-static int begin(struct ddp__bn_pass *s, const struct ddp__task *t, void *dx)
+/* The operands of other calls are at the places of BN_BWD. */
+void *ddp__bn_bwd_begin(struct ddp__bn_pass *s, const struct ddp__task *t,
+                        void *dx, size_t more)
 {
     struct ddp__rows r = ddp__bn_rows(t, DDP__BN_BWD_X);
     enum ddp_act act = t->call->bn.act;
@@ -72,13 +73,13 @@ static int begin(struct ddp__bn_pass *s, const struct ddp__task *t, void *dx)
     bool silu = is_silu(t, &r);
     size_t w = ddp__bn_spaced(&r),
            n = ddp__align(w * sizeof(float)) / sizeof(float);
-    size_t buf =
-        silu ? ddp__bn_silu_size(r.width) : block_size(t, &r) * sizeof(float);
-    float *par =
-        ddp__scratch(7 * n * sizeof(float) + 2 * n * sizeof(double) + buf);
+    size_t buf = ddp__align(silu ? ddp__bn_silu_size(r.width)
+                                 : block_size(t, &r) * sizeof(float));
+    float *par = ddp__scratch(7 * n * sizeof(float) + 2 * n * sizeof(double) +
+                              buf + more);
 
     if (!par)
-        return DDP_ENOMEM;
+        return NULL;
     *s = (struct ddp__bn_pass){
         .t = t,
         .r = r,
@@ -92,7 +93,7 @@ static int begin(struct ddp__bn_pass *s, const struct ddp__task *t, void *dx)
     if (silu)
         s->of_silu = ddp__bn_silu_in(s->buf, r.width);
     ddp__bn_bwd_load(s);
-    return 0;
+    return (char *)s->buf + buf;
 }
 
 /* Both passes over a sub-batch that has the statistics for itself. */
@@ -110,7 +111,7 @@ int ddp__cpu_bn_bwd(const struct ddp__task *t)
 {
     struct ddp__bn_pass s;
 
-    if (begin(&s, t, t->data[DDP__BN_BWD_DX]) < 0)
+    if (!ddp__bn_bwd_begin(&s, t, t->data[DDP__BN_BWD_DX], 0))
         return DDP_ENOMEM;
     run(&s);
     return 0;
@@ -137,7 +138,7 @@ int ddp__cpu_bn_gated_bwd(const struct ddp__task *t)
     struct ddp__bn_gate gate = gate_of(t);
     struct ddp__bn_pass s;
 
-    if (begin(&s, t, dx) < 0)
+    if (!ddp__bn_bwd_begin(&s, t, dx, 0))
         return DDP_ENOMEM;
     s.all.y = NULL;
     s.all.dr = NULL;
@@ -163,7 +164,7 @@ int ddp__cpu_bn_sum_bwd(const struct ddp__task *t)
     double *to = t->data[DDP__BN_SUM_BWD_DSUM];
     struct ddp__bn_pass s;
 
-    if (begin(&s, t, NULL) < 0)
+    if (!ddp__bn_bwd_begin(&s, t, NULL, 0))
         return DDP_ENOMEM;
     ddp__bn_first_pass(&s, s.sum);
     ddp__bn_bwd_gradients(&s, s.sum, (double)stat[2 * c]);
@@ -180,7 +181,7 @@ int ddp__cpu_bn_sync_bwd(const struct ddp__task *t)
     const float *stat = t->data[DDP__BN_SYNC_BWD_STAT];
     struct ddp__bn_pass s;
 
-    if (begin(&s, t, t->data[DDP__BN_SYNC_BWD_DX]) < 0)
+    if (!ddp__bn_bwd_begin(&s, t, t->data[DDP__BN_SYNC_BWD_DX], 0))
         return DDP_ENOMEM;
     ddp__bn_bwd_factors(&s, t->data[DDP__BN_SYNC_BWD_DSUM], c,
                         (double)stat[2 * c]);

@@ -5,6 +5,7 @@ libddp_core_la_SOURCES += \
     %D%/bn.c \
     %D%/bn.h \
     %D%/bn_bwd.c \
+    %D%/bn_bwd.h \
     %D%/bn_bwd_channels.c \
     %D%/bn_bwd_channels.h \
     %D%/bn_bwd_loops.c \
