@@ -1,5 +1,5 @@
 /* test_defer.c - which batch norms of training convolutions compute, and that
- * this changes no bit
+ * this changes no bit of the forward pass
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What the operations compute is tested by test_ops.c, and steps of whole
@@ -61,20 +61,25 @@ static bool can_defer(void)
 #endif
 }
 
-/* So many norms of the chain are deferred where that is possible, and with each
- * of them its convolution, and its gradient if the filters are trained. */
+/* Where it is possible, so many norms of the chain are deferred, and with each
+ * of them its convolution, and its gradient if the filters are trained; and so
+ * many are joined backward with the convolution behind them. */
 static void test_counts(const char *what, ddp_chain_t *m,
-                        struct ddp_shape shape, int norms)
+                        struct ddp_shape shape, int norms, int joined)
 {
     ddp_graph_t *g = build(m, shape, true), *plain = build(m, shape, false);
     int all = count(plain, DDP__OP_BN_FWD), n = can_defer() ? norms : 0;
+    int back = can_defer() ? joined : 0;
 
     is_int(count(g, DDP__OP_BN_STAT), n, "%s: norms deferred", what);
     is_int(count(g, DDP__OP_BN_FWD), all - n, "%s: other norms", what);
     is_int(count(g, DDP__OP_NORM_CONV_FWD), n, "%s: convolutions", what);
     is_int(count(g, DDP__OP_NORM_CONV_BWD_W), n, "%s: their gradients", what);
-    is_int(count(g, DDP__OP_BN_BWD), all, "%s: norms backward", what);
-    is_int(g->nodes, plain->nodes, "%s: as many nodes", what);
+    is_int(count(g, DDP__OP_NORM_CONV_BWD_X), back, "%s: joined backward",
+           what);
+    is_int(count(g, DDP__OP_BN_BWD), all - back, "%s: other norms backward",
+           what);
+    is_int(g->nodes, plain->nodes - back, "%s: nodes", what);
     ddp__graph_free(g);
     ddp__graph_free(plain);
     ddp_chain_free(m);
@@ -107,35 +112,39 @@ static void test_readers(void)
     test_counts("relu6",
                 ddp_chain_new(pointwise(), norm(), ddp_relu6_new(),
                               depthwise(false), DDP_END),
-                shape, 1);
+                shape, 1, 1);
     test_counts("no activation",
                 ddp_chain_new(pointwise(), norm(), depthwise(false), DDP_END),
-                shape, 1);
+                shape, 1, 1);
+    test_counts("silu, which forward would be computed twice",
+                ddp_chain_new(pointwise(), norm(), ddp_silu_new(),
+                              depthwise(false), DDP_END),
+                shape, 0, 1);
     test_counts("tanh, whose slope x does not tell",
                 ddp_chain_new(pointwise(), norm(), ddp_tanh_new(),
                               depthwise(false), DDP_END),
-                shape, 0);
+                shape, 0, 0);
     test_counts(
         "a residual",
         ddp_chain_new(
             pointwise(),
             ddp_skip_new(ddp_chain_new(pointwise(), norm(), DDP_END), DDP_END),
             ddp_relu_new(), depthwise(false), DDP_END),
-        shape, 0);
+        shape, 0, 0);
     test_counts("a bias",
                 ddp_chain_new(pointwise(), norm(), ddp_relu_new(),
                               depthwise(true), DDP_END),
-                shape, 0);
+                shape, 0, 1);
     test_counts("a convolution of all channels",
                 ddp_chain_new(pointwise(), norm(), ddp_relu_new(), pointwise(),
                               DDP_END),
-                shape, 0);
+                shape, 0, 0);
     test_counts(
         "an output that is also a residual",
         ddp_chain_new(pointwise(), norm(), ddp_relu_new(), skip, DDP_END),
-        shape, 0);
+        shape, 0, 0);
     test_counts("the last layer", ddp_chain_new(pointwise(), norm(), DDP_END),
-                shape, 0);
+                shape, 0, 0);
 }
 
 static void test_models(void)
@@ -143,11 +152,12 @@ static void test_models(void)
     const struct ddp_shape shape = {64, 64, 3};
 
     /* 17 before depthwise layers, 6 before 1x1 layers of few channels */
-    test_counts("mobilenet_v2", ddp_model_new("mobilenet_v2", NULL), shape, 23);
-    test_counts("resnet18", ddp_model_new("resnet18", NULL), shape, 0);
+    test_counts("mobilenet_v2", ddp_model_new("mobilenet_v2", NULL), shape, 23,
+                17);
+    test_counts("resnet18", ddp_model_new("resnet18", NULL), shape, 0, 0);
     cap = 1;
     test_counts("mobilenet_v2, one small image",
-                ddp_model_new("mobilenet_v2", NULL), shape, 0);
+                ddp_model_new("mobilenet_v2", NULL), shape, 0, 0);
 }
 
 /* ---- bits --------------------------------------------------------------- */

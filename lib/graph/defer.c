@@ -11,6 +11,8 @@
 #include "graph/uses.h"
 #include "runtime/devices.h"
 
+/* ---- forward ------------------------------------------------------------ */
+
 /* The nodes that use the output of a norm; NULL: none does. */
 struct users {
     struct ddp__node *conv, *gradient, *backward;
@@ -108,12 +110,68 @@ static void defer_norm(ddp_graph_t *g, struct ddp__node *norm)
     *norm = stat;
 }
 
+/* ---- backward ----------------------------------------------------------- */
+
+/* The convolution whose data gradient is dy, if only one node reads that; -1:
+ * there is none. */
+static int find_gradient(const ddp_graph_t *g, const ddp_value_t *dy)
+{
+    for (int i = 0; i < g->nodes; i++)
+        if (g->node[i]->call.op == DDP__OP_CONV_BWD_X &&
+            g->node[i]->buf[DDP__CONV_BWD_X_DX] == dy)
+            return !g->node[i]->call.sum && ddp__graph_uses(g, dy) == 2 ? i
+                                                                        : -1;
+    return -1;
+}
+
+/* A norm's backward pass that makes the gradient which it reads. */
+static struct ddp__node joined(const struct ddp__node *conv,
+                               const struct ddp__node *norm)
+{
+    struct ddp__node n = *conv;
+
+    n.phase = norm->phase;
+    n.call.op = DDP__OP_NORM_CONV_BWD_X;
+    n.call.conv.eps = norm->call.bn.eps;
+    n.call.conv.norm_act = norm->call.bn.act;
+    ddp__node_take(&n, DDP__NORM_CONV_BWD_X_DX, norm, DDP__BN_BWD_DX);
+    ddp__node_take(&n, DDP__NORM_CONV_BWD_X_X, norm, DDP__BN_BWD_X);
+    ddp__node_take(&n, DDP__NORM_CONV_BWD_X_BN, norm, DDP__BN_BWD_W);
+    ddp__node_take(&n, DDP__NORM_CONV_BWD_X_STAT, norm, DDP__BN_BWD_STAT);
+    ddp__node_take(&n, DDP__NORM_CONV_BWD_X_BN_G, norm, DDP__BN_BWD_G);
+    return n;
+}
+
+/* The convolution that a norm's backward pass was joined with, where that is
+ * fast; -1: none. */
+static int join_backward(ddp_graph_t *g, struct ddp__node *norm)
+{
+    int conv = find_gradient(g, norm->buf[DDP__BN_BWD_DY]);
+    struct ddp__node n;
+
+    if (conv < 0 || !tells_slope(&norm->call))
+        return -1;
+    n = joined(g->node[conv], norm);
+    if (!ddp__devices_normalise(g->spec.ddp, &n.call))
+        return -1;
+    *norm = n;
+    return conv;
+}
+
 void ddp__graph_defer(ddp_graph_t *g)
 {
+    int conv;
+
     if (!g->spec.defers || !g->spec.ddp)
         return;
     for (int i = 0; i < g->nodes; i++)
         if (g->node[i]->call.op == DDP__OP_BN_FWD)
             defer_norm(g, g->node[i]);
+    for (int i = 0; i < g->nodes; i++)
+        if (g->node[i]->call.op == DDP__OP_BN_BWD &&
+            (conv = join_backward(g, g->node[i])) >= 0) {
+            ddp__graph_remove(g, conv);
+            i--;
+        }
     ddp__graph_note_uses(g);
 }

@@ -144,15 +144,6 @@ static int fold_norm(ddp_graph_t *g, int i)
     return conv;
 }
 
-static void remove_node(ddp_graph_t *g, int i)
-{
-    free(g->node[i]);
-    g->nodes--;
-    memmove(g->node + i, g->node + i + 1,
-            (size_t)(g->nodes - i) * sizeof(*g->node));
-    g->forward_nodes -= i < g->forward_nodes;
-}
-
 void ddp__graph_fold(ddp_graph_t *g)
 {
     if (!g->spec.folds)
@@ -165,7 +156,7 @@ void ddp__graph_fold(ddp_graph_t *g)
 
         if (conv < 0)
             continue;
-        remove_node(g, conv);
+        ddp__graph_remove(g, conv);
         i--;
     }
     ddp__graph_note_uses(g);

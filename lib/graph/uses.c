@@ -3,6 +3,9 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "graph/uses.h"
 
 int ddp__graph_uses(const ddp_graph_t *g, const ddp_value_t *v)
@@ -28,6 +31,15 @@ void ddp__graph_note_uses(ddp_graph_t *g)
             if (v)
                 v->base->last_use = i;
         }
+}
+
+void ddp__graph_remove(ddp_graph_t *g, int i)
+{
+    free(g->node[i]);
+    g->nodes--;
+    memmove(g->node + i, g->node + i + 1,
+            (size_t)(g->nodes - i) * sizeof(*g->node));
+    g->forward_nodes -= i < g->forward_nodes;
 }
 
 void ddp__node_take(struct ddp__node *n, int to, const struct ddp__node *other,

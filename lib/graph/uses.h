@@ -12,6 +12,8 @@ int ddp__graph_uses(const ddp_graph_t *g, const ddp_value_t *v);
 /* Which nodes use values first and last, after nodes have changed. */
 void ddp__graph_note_uses(ddp_graph_t *g);
 
+void ddp__graph_remove(ddp_graph_t *g, int node);
+
 /* Operand `to` of a node: operand `from` of another one. */
 void ddp__node_take(struct ddp__node *n, int to, const struct ddp__node *other,
                     int from);
