@@ -49,8 +49,8 @@ struct ddp__backend {
     /* Whether large batches of inference are faster in slices that caches can
      * hold; NULL: they are not. */
     bool (*slices)(void);
-    /* Whether the kernel of a call of NORM_CONV_* takes no longer than that of
-     * the convolution; NULL: there is none. */
+    /* Whether the kernel of a call of NORM_CONV_* pays, next to those of the
+     * convolution and the norm; NULL: there is none. */
     bool (*normalises)(const struct ddp__call *c);
     /* Bytes of main memory that the call's kernels keep between its tasks, for
      * copies of weights; NULL: none. */

@@ -47,7 +47,7 @@ size_t ddp__devices_scratch(const ddp_t *ddp);
 /* Whether batches of inference go through a chain in slices. */
 bool ddp__devices_slice(const ddp_t *ddp);
 
-/* Whether convolutions are to normalise what they read in this call of
+/* Whether a convolution and the norm before it are to be joined in this call of
  * NORM_CONV_*. */
 bool ddp__devices_normalise(const ddp_t *ddp, const struct ddp__call *c);
 

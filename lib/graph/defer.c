@@ -1,9 +1,13 @@
-/* defer.c - batch norms of training that convolutions compute as they read
+/* defer.c - batch norms of training joined with the convolutions behind them
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A batch norm reads x twice and writes y once; here it reads x once, for the
  * statistics.  y is in no memory: the convolution and its weight gradient read
  * x, and so does the backward pass for the slope of the activation.
+ *
+ * The backward pass of a norm reads the gradient of y twice.  Where a depthwise
+ * convolution alone makes that, the norm makes it each time instead, and it is
+ * in no memory either.
  */
 #include "config.h"
 

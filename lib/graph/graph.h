@@ -55,8 +55,8 @@ struct ddp__graph_spec {
                           convolutions before them */
     bool gates;        /* backward of batch norms multiplies by gates: see
                           BN_GATED_BWD */
-    bool defers;       /* batch norms leave it to convolutions to normalise:
-                          see NORM_CONV_FWD */
+    bool defers;       /* batch norms are joined with the convolutions behind
+                          them: see NORM_CONV_FWD and NORM_CONV_BWD_X */
     bool merged;       /* gradients are merged with those of other lanes */
     double segment_us; /* minimum duration of a task; 0: one node per task */
     double forward_us; /* of one of the forward pass; 0: the same */
