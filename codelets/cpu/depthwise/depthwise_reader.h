@@ -65,14 +65,18 @@ DDP__UNIT_INLINE v16 ddp__depthwise_dz(const struct ddp__depthwise_read *r,
     return MUL(dy, ddp__depthwise_slope(r->u->reader, z));
 }
 
-/* x of a result, while that of a later one is fetched. */
-DDP__UNIT_INLINE v16 ddp__depthwise_x(const struct ddp__depthwise_read *r,
-                                      int i, int pixels, bool careful)
+/* dz of result dy[i], and d, while what is read of a later one is fetched. */
+DDP__UNIT_INLINE v16 ddp__depthwise_dz_at(
+    const struct ddp__depthwise_read *r,
+    const struct ddp__depthwise_channels *n, const struct ddp__depthwise_kind k,
+    bool careful, int i, v16 dy, v16 *d)
 {
     const float *x = r->x + i * r->u->c;
 
-    _mm_prefetch((const char *)(x + pixels * r->u->c), _MM_HINT_T0);
-    return careful ? _mm512_maskz_loadu_ps(r->mask, x) : LOAD(x);
+    _mm_prefetch((const char *)(x + k.pixels * r->u->c), _MM_HINT_T0);
+    return ddp__depthwise_dz(
+        r, n, careful ? _mm512_maskz_loadu_ps(r->mask, x) : LOAD(x), dy, k.act,
+        d);
 }
 
 /* What the sums get of results dy. */
@@ -89,9 +93,7 @@ ddp__depthwise_read_sums(const struct ddp__depthwise_read *r,
 #pragma GCC unroll 8
     for (int i = 0; i < k.pixels; i++)
         if (!careful || (i >= r->first && i < r->end)) {
-            dz = ddp__depthwise_dz(r, &n,
-                                   ddp__depthwise_x(r, i, k.pixels, careful),
-                                   dy[i], k.act, &d);
+            dz = ddp__depthwise_dz_at(r, &n, k, careful, i, dy[i], &d);
             sum1 = ADD(sum1, dz);
             sum2 = FMA(dz, d, sum2);
         }
@@ -111,9 +113,7 @@ ddp__depthwise_read_dx(const struct ddp__depthwise_read *r,
 #pragma GCC unroll 8
     for (int i = 0; i < k.pixels; i++)
         if (!careful || (i >= r->first && i < r->end)) {
-            dz = ddp__depthwise_dz(r, &n,
-                                   ddp__depthwise_x(r, i, k.pixels, careful),
-                                   dy[i], k.act, &d);
+            dz = ddp__depthwise_dz_at(r, &n, k, careful, i, dy[i], &d);
             dy[i] = MUL(n.a, FNMA(d, n.k2, SUB(dz, n.k1)));
         }
 }
