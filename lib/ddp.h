@@ -2059,12 +2059,13 @@ struct ddp_operation {
     int samples;        /* that it works on; 1 if on parameters */
     double flops;       /* a multiply-add is 2; 0 for all that has few */
     double bytes;       /* read and written, each operand once */
+    double read;        /* of them, those that are read */
 };
 
 /* From now on plans take an operation to last so long on a CPU worker, and
  * simulations on any device: as ddp-bench calibrate measured it, for example.
- * The words of `o` are those of DDP_PROFILE; its flops and bytes have no
- * effect.  The operation "task", of one sample and with empty words, is what
+ * The words of `o` are those of DDP_PROFILE; its flops, bytes and read have
+ * no effect.  The operation "task", of one sample and with empty words, is what
  * the runtime needs for each task.  For all contexts, from any one thread. */
 int ddp_operation_set_time(const struct ddp_operation *o, double seconds);
 

@@ -208,6 +208,7 @@ usual_programs = \
     %D%/test_normal \
     %D%/test_one_image \
     %D%/test_onnx \
+    %D%/test_operations \
     %D%/test_optim \
     %D%/test_order \
     %D%/test_own_rule \

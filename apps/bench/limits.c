@@ -19,7 +19,7 @@ int limits_measure(struct limits *l, int workers)
     l->workers = workers;
     if (peak_measure(&l->peak[0], DDP_F32, workers, 0.3) == 0 &&
         peak_measure(&l->peak[1], DDP_BF16, workers, 0.3) == 0 &&
-        peak_memory(&l->bytes, workers, 0.3) == 0)
+        peak_memory(&l->memory, workers, 0.3) == 0)
         return OPTS_GO;
     app_say("cannot start threads, or there is no memory");
     return EXIT_FAILURE;
@@ -27,14 +27,16 @@ int limits_measure(struct limits *l, int workers)
 
 /* Seconds of a sub-batch at least, on all workers together. */
 struct least {
-    double flops, bytes; /* a second */
+    double flops; /* a second */
+    const struct memory *memory;
     double seconds;
 };
 
 static int add_operation(const struct ddp_operation *o, void *arg)
 {
     struct least *l = arg;
-    double by_flops = o->flops / l->flops, by_bytes = o->bytes / l->bytes;
+    double by_flops = o->flops / l->flops;
+    double by_bytes = memory_seconds(l->memory, o->bytes, o->read);
 
     l->seconds += by_flops > by_bytes ? by_flops : by_bytes;
     return 0;
@@ -46,7 +48,7 @@ int limits_speed(const struct limits *l, const struct bench_settings *s,
     struct ddp_shape shape = {(int)s->img_size, (int)s->img_size, 3};
     struct ddp_optimizer o = ddp_momentum(0.01f, 0.9f);
     enum ddp_dtype type = bench_dtype(s);
-    struct least least = {limits_peak(l, type)->flops, l->bytes, 0};
+    struct least least = {limits_peak(l, type)->flops, &l->memory, 0};
     ddp_chain_t *model = bench_model(s);
     int rc;
 

@@ -3,7 +3,7 @@
  *
  * The least time of a step is that of its operations one after another, each as
  * long as its arithmetic takes at the peak of the cores, or its bytes at the
- * speed of a copy, whichever is more.
+ * speed of a copy, or what it reads at the speed of reading, whichever is most.
  */
 #ifndef BENCH_LIMITS_H
 #define BENCH_LIMITS_H
@@ -14,7 +14,7 @@
 struct limits {
     int workers;
     struct peak peak[2]; /* of f32, bf16 */
-    double bytes;        /* a second, read and written */
+    struct memory memory;
 };
 
 /* Measure this many cores, for about a second; a code of the program. */

@@ -2,15 +2,18 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Every core runs as many independent chains of multiply-adds as registers
- * allow, enough to hide their latency, and nothing else.  Time is that of the
- * thread, so that a neighbour does not make the peak look low.
+ * allow, enough to hide their latency, and nothing else; or copies and reads
+ * more than the caches hold.  Time is that of the thread, so that a neighbour
+ * does not make the peak look low.
  */
 #include "config.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -212,21 +215,75 @@ static const struct way f32_ways[] = {
 
 /* ---- memory ------------------------------------------------------------- */
 
-enum { COPY = 1 << 25 }; /* bytes, more than caches have */
+enum { LEAST_HALF = 32 << 20, MOST_HALF = 128 << 20, HUGE_PAGE = 2 << 20 };
 
-static _Thread_local char *room; /* 2 COPY */
-static _Thread_local bool touched;
+/* Bytes that a core copies to and from: those of all cores are twice as many as
+ * the third-level cache holds. */
+static size_t half;
+
+static _Thread_local char *room; /* 2 half */
+
+static size_t half_for(int cores)
+{
+    long l3 = 0;
+
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    l3 = sysconf(_SC_LEVEL3_CACHE_SIZE) / cores;
+#endif
+    l3 = l3 < LEAST_HALF ? LEAST_HALF : l3 > MOST_HALF ? MOST_HALF : l3;
+    return (size_t)l3 / HUGE_PAGE * HUGE_PAGE;
+}
+
+/* Large pages, as the library has them. */
+static bool has_room(void)
+{
+    if (room)
+        return true;
+    if (!(room = aligned_alloc(HUGE_PAGE, 2 * half)))
+        return false;
+#ifdef MADV_HUGEPAGE
+    madvise(room, 2 * half, MADV_HUGEPAGE); /* may be refused */
+#endif
+    memset(room, 1,
+           2 * half); /* pages that nobody wrote are all the same one */
+    return true;
+}
 
 static double copy_bytes(void)
 {
-    if (!room && !(room = malloc(2 * (size_t)COPY)))
+    if (!has_room())
         return 0;
-    if (!touched) /* pages that nobody wrote are all the same one */
-        memset(room, 1, 2 * (size_t)COPY);
-    touched = true;
-    memcpy(room, room + COPY, COPY);
-    return 2.0 * COPY;
+    memcpy(room, room + half, half);
+    return 2.0 * (double)half;
 }
+
+/* Narrow vectors would be what limits it. */
+#define READER(name, ...)                                                      \
+    KERNEL __VA_ARGS__ static double name(void)                                \
+    {                                                                          \
+        typedef uint64_t wide __attribute__((vector_size(64)));                \
+        wide a = {0}, b = {0}, c = {0}, d = {0};                               \
+                                                                               \
+        if (!has_room())                                                       \
+            return 0;                                                          \
+        for (size_t i = 0; i < 2 * half / sizeof(a); i += 4) {                 \
+            const wide *p = (const wide *)(const void *)room + i;              \
+                                                                               \
+            a ^= p[0];                                                         \
+            b ^= p[1];                                                         \
+            c ^= p[2];                                                         \
+            d ^= p[3];                                                         \
+        }                                                                      \
+        a ^= b ^ c ^ d;                                                        \
+        __asm__ volatile("" : : "m"(a)); /* it is needed */                    \
+        return 2.0 * (double)half;                                             \
+    }
+READER(read_plain)
+#if defined(__x86_64__)
+READER(read_avx2, __attribute__((target("avx2"))))
+READER(read_avx512, __attribute__((target("avx512f"))))
+#endif
+#undef READER
 
 static void free_room(void)
 {
@@ -235,6 +292,13 @@ static void free_room(void)
 }
 
 static const struct way copy_way = {"copy", always, copy_bytes, free_room};
+static const struct way read_ways[] = {
+#if defined(__x86_64__)
+    {"read, avx512", has_avx512, read_avx512, free_room},
+    {"read, avx2", has_avx2, read_avx2, free_room},
+#endif
+    {"read", always, read_plain, free_room},
+};
 
 /* ---- all cores at once -------------------------------------------------- */
 
@@ -294,21 +358,36 @@ static int measure_cores(const struct way *way, int cores, double seconds,
     return n == cores ? 0 : -1;
 }
 
-int peak_measure(struct peak *p, enum ddp_dtype type, int cores, double seconds)
+/* The first one that there is, or the end of the table. */
+static const struct way *best_way(const struct way *way)
 {
-    const struct way *way = type == DDP_BF16 ? bf16_ways : f32_ways;
-
     while (way->base && !way->there())
         way++;
+    return way;
+}
+
+int peak_measure(struct peak *p, enum ddp_dtype type, int cores, double seconds)
+{
+    const struct way *way = best_way(type == DDP_BF16 ? bf16_ways : f32_ways);
+
     if (!way->base)
         return peak_measure(p, DDP_F32, cores, seconds);
     *p = (struct peak){.base = way->base, .cores = cores};
     return measure_cores(way, cores, seconds, &p->flops);
 }
 
-int peak_memory(double *bytes, int cores, double seconds)
+int peak_memory(struct memory *m, int cores, double seconds)
 {
-    int rc = measure_cores(&copy_way, cores, seconds, bytes);
+    half = half_for(cores);
+    if (measure_cores(&copy_way, cores, seconds, &m->copy) < 0 ||
+        measure_cores(best_way(read_ways), cores, seconds, &m->read) < 0)
+        return -1;
+    return m->copy > 0 && m->read > 0 ? 0 : -1;
+}
 
-    return rc < 0 || *bytes <= 0 ? -1 : 0;
+double memory_seconds(const struct memory *m, double bytes, double read)
+{
+    double all = bytes / m->copy, inputs = read / m->read;
+
+    return all > inputs ? all : inputs;
 }

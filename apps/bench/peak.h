@@ -18,8 +18,17 @@ struct peak {
 int peak_measure(struct peak *p, enum ddp_dtype type, int cores,
                  double seconds);
 
-/* The bytes a second that so many cores read and write when they copy.  -1 as
- * above, or without memory. */
-int peak_memory(double *bytes, int cores, double seconds);
+/* Bytes a second of memory, past the caches, of all cores together. */
+struct memory {
+    double copy; /* read and written by copies */
+    double read; /* by cores that only read */
+};
+
+/* Measure so many cores.  -1 as above, or without memory. */
+int peak_memory(struct memory *m, int cores, double seconds);
+
+/* How long it takes at least to read and write so many bytes, `read` of them
+ * read: as a copy does it, and no faster than the cores read. */
+double memory_seconds(const struct memory *m, double bytes, double read);
 
 #endif

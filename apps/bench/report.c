@@ -42,7 +42,8 @@ const struct opt_command bench_report_command = {
         "peak is the share of the cores' peak FLOP/s, as ddp-bench train "
         "counts them. floor is the share of what arithmetic and memory allow "
         "if each operation reads its operands from memory and writes its "
-        "results there: above 100 % where caches hold them. oneDNN is the "
+        "results there, as a copy does it, and no faster than the cores read: "
+        "above 100 % where caches hold them. oneDNN is the "
         "share of what its convolutions and dense layers alone would allow, "
         "measured without our Winograd convolutions. With --peer, the "
         "last columns are its images per second and ours relative to these. "
@@ -149,10 +150,11 @@ static void print_head(const struct report *r)
 {
     const struct limits *l = &r->limits;
 
-    printf("%d workers: %.0f GFLOP/s in %s, %.0f in %s; %.1f GB/s read and "
-           "written\n\n",
+    printf("%d workers: %.0f GFLOP/s in %s, %.0f in %s; %.1f GB/s of memory "
+           "read and written by copies, %.1f only read\n\n",
            l->workers, l->peak[0].flops * 1e-9, l->peak[0].base,
-           l->peak[1].flops * 1e-9, l->peak[1].base, l->bytes * 1e-9);
+           l->peak[1].flops * 1e-9, l->peak[1].base, l->memory.copy * 1e-9,
+           l->memory.read * 1e-9);
     printf("| network | pixels | sub-batch | type | img/s | peak | floor | "
            "oneDNN |%s\n",
            r->s->peer ? " peer img/s | ratio |" : "");

@@ -27,15 +27,28 @@ double ddp__operand_bytes(const struct ddp__view *v, int n)
            v->shape.c * (double)ddp__dtype_size(v->type);
 }
 
-double ddp__call_bytes(const struct ddp__call *c, int n)
+/* Bytes of the operands that a call does more with than this. */
+static double bytes_but(const struct ddp__call *c, int n, enum ddp_access not )
 {
-    int sum = c->op == DDP__OP_SPLIT ? DDP__SPLIT_DX : DDP__CONV_BWD_X_DX;
     double bytes = 0;
 
     for (int i = 0; i < ddp__call_signature(c)->operands; i++)
-        bytes += ddp__operand_bytes(&c->buf[i], n) *
-                 (ddp__call_access(c, i, true) == DDP_UPDATE ? 2 : 1);
-    return c->sum ? bytes + ddp__operand_bytes(&c->buf[sum], n) : bytes;
+        if (ddp__call_access(c, i, true) != not )
+            bytes += ddp__operand_bytes(&c->buf[i], n);
+    return bytes;
+}
+
+double ddp__call_bytes_read(const struct ddp__call *c, int n)
+{
+    int sum = c->op == DDP__OP_SPLIT ? DDP__SPLIT_DX : DDP__CONV_BWD_X_DX;
+
+    return bytes_but(c, n, DDP_WRITE) +
+           (c->sum ? ddp__operand_bytes(&c->buf[sum], n) : 0);
+}
+
+double ddp__call_bytes(const struct ddp__call *c, int n)
+{
+    return ddp__call_bytes_read(c, n) + bytes_but(c, n, DDP_READ);
 }
 
 double ddp__call_share(const struct ddp__call *c)

@@ -18,6 +18,8 @@ double ddp__call_share(const struct ddp__call *c);
 
 /* Bytes that a call on n samples reads and writes, each operand once. */
 double ddp__call_bytes(const struct ddp__call *c, int n);
+/* Of these, the bytes that it reads. */
+double ddp__call_bytes_read(const struct ddp__call *c, int n);
 
 /* About how many microseconds a call takes on n samples on a device. */
 double ddp__cost_us(const struct ddp__call *c, int n,

@@ -24,7 +24,8 @@ static int tell(const struct listener *l, const struct ddp__call *c, int n)
                               .shapes = shapes,
                               .samples = n,
                               .flops = ddp__call_flops(c, n),
-                              .bytes = ddp__call_bytes(c, n)};
+                              .bytes = ddp__call_bytes(c, n),
+                              .read = ddp__call_bytes_read(c, n)};
 
     ddp__call_describe(c, shapes, sizeof(shapes));
     return l->fn(&o, l->arg) == 0
