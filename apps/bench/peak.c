@@ -217,8 +217,8 @@ static const struct way f32_ways[] = {
 
 enum { LEAST_HALF = 32 << 20, MOST_HALF = 128 << 20, HUGE_PAGE = 2 << 20 };
 
-/* Bytes that a core copies to and from: those of all cores are twice as many as
- * the third-level cache holds. */
+/* Bytes that a core copies, to as many others: those of all cores are twice as
+ * many as the third-level cache holds, if 256 MiB for each are enough. */
 static size_t half;
 
 static _Thread_local char *room; /* 2 half */
@@ -244,8 +244,8 @@ static bool has_room(void)
 #ifdef MADV_HUGEPAGE
     madvise(room, 2 * half, MADV_HUGEPAGE); /* may be refused */
 #endif
-    memset(room, 1,
-           2 * half); /* pages that nobody wrote are all the same one */
+    /* Pages that nobody wrote are all the same one. */
+    memset(room, 1, 2 * half);
     return true;
 }
 
