@@ -27,13 +27,14 @@ double ddp__operand_bytes(const struct ddp__view *v, int n)
            v->shape.c * (double)ddp__dtype_size(v->type);
 }
 
-/* Bytes of the operands with which a call does more than one thing. */
-static double bytes_but(const struct ddp__call *c, int n, enum ddp_access one)
+/* Bytes of all operands but those with this access. */
+static double bytes_but(const struct ddp__call *c, int n,
+                        enum ddp_access left_out)
 {
     double bytes = 0;
 
     for (int i = 0; i < ddp__call_signature(c)->operands; i++)
-        if (ddp__call_access(c, i, true) != one)
+        if (ddp__call_access(c, i, true) != left_out)
             bytes += ddp__operand_bytes(&c->buf[i], n);
     return bytes;
 }
