@@ -19,7 +19,7 @@ int limits_measure(struct limits *l, int workers)
     l->workers = workers;
     if (peak_measure(&l->peak[0], DDP_F32, workers, 0.3) == 0 &&
         peak_measure(&l->peak[1], DDP_BF16, workers, 0.3) == 0 &&
-        peak_memory(&l->memory, workers, 0.3) == 0)
+        memory_measure(&l->memory, workers, 0.3) == 0)
         return OPTS_GO;
     app_say("cannot start threads, or there is no memory");
     return EXIT_FAILURE;

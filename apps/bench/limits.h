@@ -8,6 +8,7 @@
 #ifndef BENCH_LIMITS_H
 #define BENCH_LIMITS_H
 
+#include "memory_speed.h"
 #include "peak.h"
 #include "settings.h"
 

@@ -14,6 +14,8 @@ bin_ddp_bench_SOURCES = \
     %D%/main.c \
     %D%/measure.c \
     %D%/measure.h \
+    %D%/memory_speed.c \
+    %D%/memory_speed.h \
     %D%/operations.c \
     %D%/operations.h \
     %D%/parts.c \
@@ -39,7 +41,9 @@ bin_ddp_bench_SOURCES = \
     %D%/train.c \
     %D%/train.h \
     %D%/train_line.c \
-    %D%/train_line.h
+    %D%/train_line.h \
+    %D%/ways.c \
+    %D%/ways.h
 bin_ddp_bench_CPPFLAGS = $(APPS_CPPFLAGS)
 bin_ddp_bench_LDADD = $(APPS_COMMON) libddp.la
 
