@@ -32,6 +32,8 @@ bin_ddp_bench_SOURCES = \
     %D%/report.h \
     %D%/roof.c \
     %D%/roof.h \
+    %D%/rounds.c \
+    %D%/rounds.h \
     %D%/rows.h \
     %D%/runs.c \
     %D%/runs.h \

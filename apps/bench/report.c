@@ -8,12 +8,11 @@
 #include "ddp.h"
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "bench.h"
-#include "limits.h"
 #include "measure.h"
 #include "peer.h"
 #include "profile.h"
 #include "report.h"
+#include "rounds.h"
 #include "runs.h"
 
 #define OPT_STRUCT struct bench_settings
@@ -25,8 +24,10 @@ static const struct opt_group options = {
         TEXTS("model", models, "NAME",
               "the lines of this network, again for each further one [all]"),
         TEXT("peer", peer, "COMMAND", NULL, PEER_HELP),
-        NUM("point-seconds", point_seconds, "10", 0.01, 1e6,
-            "time to measure a line; it takes one step at least"),
+        INT("rounds", rounds, "3", 1, ROUNDS_MAX,
+            "times to measure a line, in turns with the peer; medians count"),
+        NUM("point-seconds", point_seconds, "3", 0.01, 1e6,
+            "time to measure a line in a round; it takes one step at least"),
         INT("workers", workers, NULL, 1, 4096,
             "CPU workers [one per core, or STARPU_NCPU]", .letter = 'j'),
         END,
@@ -46,8 +47,13 @@ const struct opt_command bench_report_command = {
         "above 100 % where caches hold them. oneDNN is the "
         "share of what its convolutions and dense layers alone would allow, "
         "measured without our Winograd convolutions. With --peer, the "
-        "last columns are its images per second and ours relative to these. "
-        "Compare on a machine on which nothing else runs.",
+        "last columns are its images per second and ours relative to these.\n"
+        "\n"
+        "Each round measures the cores and memory anew, then our speed, then "
+        "the peer's, and shares and ratios are those of a round: a machine "
+        "whose speed changes from minute to minute is compared with itself. "
+        "The last line says what it reached in all rounds. Compare on a "
+        "machine on which nothing else runs.",
     .group = (const struct opt_group *const[]){&options, NULL},
 };
 
@@ -97,11 +103,6 @@ static bool is_wanted(char *const *models, const char *name)
 
 /* ---- oneDNN alone ------------------------------------------------------- */
 
-struct report {
-    const struct bench_settings *s;
-    struct limits limits;
-};
-
 /* Seconds of a step in convolutions and dense layers, of all workers. */
 static double seconds_of_layers(const struct profile *p)
 {
@@ -116,11 +117,11 @@ static double seconds_of_layers(const struct profile *p)
 
 /* Images a second if the workers did nothing but oneDNN's convolutions and
  * dense layers, in steps of so many images; 0: not known. */
-static int find_onednn(const struct report *r, const struct bench_settings *s,
-                       int64_t batch, double *img)
+static int find_onednn(const struct bench_settings *s, int64_t batch,
+                       double *img)
 {
     const char *set = getenv("DDP_WINOGRAD");
-    int64_t lanes = batch / s->sub_batch;
+    int64_t lanes = batch / s->sub_batch, workers = bench_workers(s->workers);
     struct bench_settings few = *s;
     struct profile p;
     double seconds;
@@ -134,70 +135,63 @@ static int find_onednn(const struct report *r, const struct bench_settings *s,
         unsetenv("DDP_WINOGRAD");
     seconds = seconds_of_layers(&p);
     profile_free(&p);
-    lanes = lanes < r->limits.workers ? lanes : r->limits.workers;
+    lanes = lanes < workers ? lanes : workers;
     *img = seconds > 0 ? (double)(batch * lanes) / seconds : 0;
     return rc;
 }
 
 /* ---- printing ----------------------------------------------------------- */
 
-static const char *name_of(enum ddp_dtype type)
+static void print_head(const struct bench_settings *s)
 {
-    return type == DDP_BF16 ? "bf16" : "f32";
-}
-
-static void print_head(const struct report *r)
-{
-    const struct limits *l = &r->limits;
-
-    printf("%d workers: %.0f GFLOP/s in %s, %.0f in %s; %.1f GB/s of memory "
-           "read and written by copies, %.1f only read\n\n",
-           l->workers, l->peak[0].flops * 1e-9, l->peak[0].base,
-           l->peak[1].flops * 1e-9, l->peak[1].base, l->memory.copy * 1e-9,
-           l->memory.read * 1e-9);
     printf("| network | pixels | sub-batch | type | img/s | peak | floor | "
            "oneDNN |%s\n",
-           r->s->peer ? " peer img/s | ratio |" : "");
+           s->peer ? " peer img/s | ratio |" : "");
     printf("| --- | --- | --- | --- | --- | --- | --- | --- |%s\n",
-           r->s->peer ? " --- | --- |" : "");
+           s->peer ? " --- | --- |" : "");
 }
 
-/* What is compared with our images a second; 0: not known. */
-struct others {
-    double limit, onednn, peer;
-};
-
-static void print_share(double img, double of)
+static void print_share(double share)
 {
-    if (of > 0)
-        printf(" %.0f %% |", 100 * img / of);
+    if (share > 0)
+        printf(" %.0f %% |", 100 * share);
     else
         printf(" - |");
 }
 
-static void print_line(const struct report *r, const struct line *l,
-                       const struct bench_speed *v, const struct others *o)
+static void print_line(const struct bench_settings *s, const struct rounds *r,
+                       double onednn)
 {
-    printf("| %s | %d | %d | %s | %.1f | %.0f %% |", l->model, l->size,
-           l->sub_batch, name_of(l->type), v->img_per_s,
-           100 * v->img_per_s * v->flops_per_img /
-               limits_peak(&r->limits, l->type)->flops);
-    print_share(v->img_per_s, o->limit);
-    print_share(v->img_per_s, o->onednn);
-    if (r->s->peer && o->peer > 0)
-        printf(" %.1f | %.2f |", o->peer, v->img_per_s / o->peer);
-    else if (r->s->peer)
+    printf("| %s | %lld | %lld | %s | %.1f |", s->model, (long long)s->img_size,
+           (long long)s->sub_batch, dtypes[s->dtype], r->img_per_s);
+    print_share(r->of_peak);
+    print_share(r->of_limit);
+    print_share(onednn > 0 ? r->img_per_s / onednn : 0);
+    if (s->peer && r->peer > 0)
+        printf(" %.1f | %.2f |", r->peer, r->of_peer);
+    else if (s->peer)
         printf(" - | - |");
     printf("\n");
     fflush(stdout);
 }
 
+static void print_foot(const struct reached *all, int workers)
+{
+    printf("\n%d workers: %.0f to %.0f GFLOP/s in %s, %.0f to %.0f in %s; %.1f "
+           "to %.1f GB/s of memory read and written by copies, %.1f to %.1f "
+           "only read\n",
+           workers, all->peak[0].least * 1e-9, all->peak[0].most * 1e-9,
+           all->base[0], all->peak[1].least * 1e-9, all->peak[1].most * 1e-9,
+           all->base[1], all->copy.least * 1e-9, all->copy.most * 1e-9,
+           all->only_read.least * 1e-9, all->only_read.most * 1e-9);
+}
+
 /* ---- all of it ---------------------------------------------------------- */
 
-static struct bench_settings settings_of(const struct report *r,
+static struct bench_settings settings_of(const struct bench_settings *all,
                                          const struct line *l)
 {
-    struct bench_settings s = *r->s;
+    struct bench_settings s = *all;
 
     s.model = (char *)(uintptr_t)l->model;
     s.img_size = l->size;
@@ -210,44 +204,41 @@ static struct bench_settings settings_of(const struct report *r,
     return s;
 }
 
-static int report_line(const struct report *r, const struct line *l)
+static int report_line(const struct bench_settings *all, const struct line *l,
+                       struct reached *reached)
 {
-    struct bench_settings s = settings_of(r, l);
-    struct bench_speed v;
-    struct others others = {0};
-    int rc = limits_speed(&r->limits, &s, &others.limit);
+    struct bench_settings s = settings_of(all, l);
+    struct rounds r;
+    double onednn;
+    int rc = rounds_measure(&s, &r, reached);
 
-    if (rc == 0)
-        rc = bench_speed(&s, r->s->point_seconds, &v);
     if (rc == DDP_ENODEV && l->type == DDP_BF16)
         return OPTS_GO; /* other lines need no bf16 */
     if (rc < 0)
         return app_exit_code(rc);
-    if ((rc = find_onednn(r, &s, v.batch, &others.onednn)) != OPTS_GO)
+    if ((rc = find_onednn(&s, r.batch, &onednn)) != OPTS_GO)
         return rc;
-    if (r->s->peer)
-        others.peer = peer_speed(&s, v.batch);
-    print_line(r, l, &v, &others);
+    print_line(&s, &r, onednn);
     return OPTS_GO;
 }
 
 int bench_report_run(struct opts *o, struct bench_settings *s)
 {
-    struct report r = {.s = s};
-    int rc, found = 0;
+    struct reached reached = {0};
+    int rc = OPTS_GO, found = 0;
 
     (void)o;
-    if ((rc = limits_measure(&r.limits, bench_workers(s->workers))) != OPTS_GO)
-        return rc;
-    print_head(&r);
     for (int i = 0; i < LINES && rc == OPTS_GO; i++)
         if (is_wanted(s->models, lines[i].model)) {
-            rc = report_line(&r, &lines[i]);
-            found++;
+            if (found++ == 0)
+                print_head(s);
+            rc = report_line(s, &lines[i], &reached);
         }
     if (!found) {
         app_say("--model: there is no line of such a network");
         return EXIT_USAGE;
     }
+    if (rc == OPTS_GO && reached.base[0])
+        print_foot(&reached, bench_workers(s->workers));
     return rc == OPTS_GO ? 0 : rc;
 }

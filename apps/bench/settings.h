@@ -17,7 +17,7 @@ struct bench_settings {
     char *model, *data, *policy;
     int64_t img_size, classes, width, batch, sub_batch, lanes, steps, skip,
         workers, peak;
-    int64_t threads;
+    int64_t threads, rounds;
     double seconds, point_seconds;
     int sizes[OPT_WIDTHS_MAX + 1], sub_batches[OPT_WIDTHS_MAX + 1];
     int counts[OPT_WIDTHS_MAX + 1]; /* of workers */

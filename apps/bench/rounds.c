@@ -1,0 +1,94 @@
+/* rounds.c - training a network several times, in turns with a peer
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "ddp.h"
+#include "common/app.h"
+#include "bench.h"
+#include "limits.h"
+#include "measure.h"
+#include "peer.h"
+#include "rounds.h"
+#include "runs.h"
+
+/* ---- what the machine reached ------------------------------------------- */
+
+static void widen(struct range *r, double value)
+{
+    if (!(r->least > 0) || value < r->least)
+        r->least = value;
+    if (value > r->most)
+        r->most = value;
+}
+
+static void note_limits(struct reached *all, const struct limits *l)
+{
+    for (int i = 0; i < 2; i++) {
+        all->base[i] = l->peak[i].base;
+        widen(&all->peak[i], l->peak[i].flops);
+    }
+    widen(&all->copy, l->memory.copy);
+    widen(&all->only_read, l->memory.read);
+}
+
+/* ---- rounds ------------------------------------------------------------- */
+
+struct samples {
+    int n, peers; /* rounds, and those in which the peer had a speed */
+    double img[ROUNDS_MAX], of_peak[ROUNDS_MAX], of_limit[ROUNDS_MAX];
+    double peer[ROUNDS_MAX], of_peer[ROUNDS_MAX];
+    int64_t batch;
+};
+
+static void add_peer(struct samples *all, const struct bench_settings *s,
+                     const struct bench_speed *v)
+{
+    double peer = peer_speed(s, v->batch);
+
+    if (!(peer > 0))
+        return;
+    all->peer[all->peers] = peer;
+    all->of_peer[all->peers++] = v->img_per_s / peer;
+}
+
+static int add_round(struct samples *all, const struct bench_settings *s,
+                     struct reached *reached)
+{
+    struct limits l;
+    struct bench_speed v;
+    double limit;
+    int rc;
+
+    if (limits_measure(&l, bench_workers(s->workers)) != OPTS_GO)
+        return DDP_ENOMEM;
+    note_limits(reached, &l);
+    if ((rc = limits_speed(&l, s, &limit)) < 0 ||
+        (rc = bench_speed(s, s->point_seconds, &v)) < 0)
+        return rc;
+    all->batch = v.batch;
+    all->img[all->n] = v.img_per_s;
+    all->of_peak[all->n] =
+        v.img_per_s * v.flops_per_img / limits_peak(&l, bench_dtype(s))->flops;
+    all->of_limit[all->n++] = limit > 0 ? v.img_per_s / limit : 0;
+    if (s->peer)
+        add_peer(all, s, &v);
+    return 0;
+}
+
+int rounds_measure(const struct bench_settings *s, struct rounds *out,
+                   struct reached *reached)
+{
+    struct samples all = {0};
+    int rc = 0;
+
+    while (all.n < s->rounds && rc == 0)
+        rc = add_round(&all, s, reached);
+    *out = (struct rounds){.img_per_s = bench_median(all.img, all.n),
+                           .of_peak = bench_median(all.of_peak, all.n),
+                           .of_limit = bench_median(all.of_limit, all.n),
+                           .peer = bench_median(all.peer, all.peers),
+                           .of_peer = bench_median(all.of_peer, all.peers),
+                           .batch = all.batch};
+    return rc;
+}
