@@ -6,15 +6,6 @@
 #include "backend.h"
 #include "ref.h"
 
-/* Loops make so many sums at the same time, as the next term of one has to wait
- * for the last: each has its terms in the same order as if it were alone. */
-enum { SUMS = 16 };
-
-static size_t part_of(size_t rest)
-{
-    return rest < SUMS ? rest : SUMS;
-}
-
 /* y[n, o] = act(b[o] + sum over c of w[o, c] x[n, c]) */
 int ddp__ref_dense_fwd(const struct ddp__task *t)
 {
@@ -26,9 +17,9 @@ int ddp__ref_dense_fwd(const struct ddp__task *t)
 
     for (size_t n = 0; n < (size_t)t->n; n++)
         for (size_t o = 0, k; o < out; o += k) {
-            double z[SUMS];
+            double z[DDP__REF_SUMS];
 
-            k = part_of(out - o);
+            k = ddp__ref_part(out - o);
             for (size_t i = 0; i < k; i++)
                 z[i] = t->call->dense.bias ? b[o + i] : 0;
             for (size_t c = 0; c < in; c++) {
@@ -55,9 +46,9 @@ int ddp__ref_dense_bwd_x(const struct ddp__task *t)
 
     for (size_t n = 0; n < (size_t)t->n; n++)
         for (size_t c = 0, k; c < in; c += k) {
-            double sum[SUMS] = {0};
+            double sum[DDP__REF_SUMS] = {0};
 
-            k = part_of(in - c);
+            k = ddp__ref_part(in - c);
             for (size_t o = 0; o < out; o++) {
                 double d = ddp__ref_read(&dy, n * out + o);
 
@@ -79,9 +70,9 @@ static void weight_gradients(const struct ddp__task *t,
     float *dw = t->data[DDP__DENSE_BWD_W_G];
 
     for (size_t c = 0, k; c < in; c += k) {
-        double sum[SUMS] = {0};
+        double sum[DDP__REF_SUMS] = {0};
 
-        k = part_of(in - c);
+        k = ddp__ref_part(in - c);
         for (size_t n = 0; n < (size_t)t->n; n++) {
             double d = ddp__ref_read(dy, n * out + o);
 

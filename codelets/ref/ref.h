@@ -76,6 +76,16 @@ static inline void ddp__ref_sum(const struct ddp__task *t, float *g,
     *g = (float)(t->accumulate ? (double)*g + value : value);
 }
 
+/* Loops make so many sums at the same time, as the next term of one has to wait
+ * for the last: each has its terms in the same order as if it were alone. */
+enum { DDP__REF_SUMS = 16 };
+
+/* How many of so many sums that are left. */
+static inline size_t ddp__ref_part(size_t rest)
+{
+    return rest < DDP__REF_SUMS ? rest : DDP__REF_SUMS;
+}
+
 /* Elements of one sample of buffer i. */
 static inline size_t ddp__ref_sample_len(const struct ddp__task *t, int i)
 {
