@@ -7,6 +7,8 @@ bin_ddp_bench_SOURCES = \
     %D%/bench.h \
     %D%/calibrate.c \
     %D%/calibrate.h \
+    %D%/layers_speed.c \
+    %D%/layers_speed.h \
     %D%/limits.c \
     %D%/limits.h \
     %D%/load.c \

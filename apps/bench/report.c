@@ -10,10 +10,8 @@
 #include "common/app_fail.h"
 #include "measure.h"
 #include "peer.h"
-#include "profile.h"
 #include "report.h"
 #include "rounds.h"
-#include "runs.h"
 
 #define OPT_STRUCT struct bench_settings
 #include "common/opt_rows.h"
@@ -86,11 +84,7 @@ static const struct line {
     {"mlp", 16, 1, DDP_F32, 1, 10},
 };
 
-enum {
-    LINES = sizeof(lines) / sizeof(lines[0]),
-    STEPS = 200,
-    FEW = 2 /* of a profile */
-};
+enum { LINES = sizeof(lines) / sizeof(lines[0]), STEPS = 200 };
 
 static bool is_wanted(char *const *models, const char *name)
 {
@@ -99,45 +93,6 @@ static bool is_wanted(char *const *models, const char *name)
     while (*models && strcmp(*models, name) != 0)
         models++;
     return *models;
-}
-
-/* ---- oneDNN alone ------------------------------------------------------- */
-
-/* Seconds of a step in convolutions and dense layers, of all workers. */
-static double seconds_of_layers(const struct profile *p)
-{
-    double sum = 0;
-
-    for (int i = 0; i < p->rows; i++)
-        if (!strncmp(p->row[i].name, "conv_", 5) ||
-            !strncmp(p->row[i].name, "dense_", 6))
-            sum += 1e-6 * p->row[i].us * p->row[i].times;
-    return sum;
-}
-
-/* Images a second if the workers did nothing but oneDNN's convolutions and
- * dense layers, in steps of so many images; 0: not known. */
-static int find_onednn(const struct bench_settings *s, int64_t batch,
-                       double *img)
-{
-    const char *set = getenv("DDP_WINOGRAD");
-    int64_t lanes = batch / s->sub_batch, workers = bench_workers(s->workers);
-    struct bench_settings few = *s;
-    struct profile p;
-    double seconds;
-    int rc;
-
-    few.steps = FEW;
-    if (!set)
-        setenv("DDP_WINOGRAD", "0", 1);
-    rc = bench_profile(&few, &p, NULL, NULL);
-    if (!set)
-        unsetenv("DDP_WINOGRAD");
-    seconds = seconds_of_layers(&p);
-    profile_free(&p);
-    lanes = lanes < workers ? lanes : workers;
-    *img = seconds > 0 ? (double)(batch * lanes) / seconds : 0;
-    return rc;
 }
 
 /* ---- printing ----------------------------------------------------------- */
@@ -159,14 +114,13 @@ static void print_share(double share)
         printf(" - |");
 }
 
-static void print_line(const struct bench_settings *s, const struct rounds *r,
-                       double onednn)
+static void print_line(const struct bench_settings *s, const struct rounds *r)
 {
     printf("| %s | %lld | %lld | %s | %.1f |", s->model, (long long)s->img_size,
            (long long)s->sub_batch, dtypes[s->dtype], r->img_per_s);
     print_share(r->of_peak);
     print_share(r->of_limit);
-    print_share(onednn > 0 ? r->img_per_s / onednn : 0);
+    print_share(r->of_layers);
     if (s->peer && r->peer > 0)
         printf(" %.1f | %.2f |", r->peer, r->of_peer);
     else if (s->peer)
@@ -209,16 +163,13 @@ static int report_line(const struct bench_settings *all, const struct line *l,
 {
     struct bench_settings s = settings_of(all, l);
     struct rounds r;
-    double onednn;
     int rc = rounds_measure(&s, &r, reached);
 
     if (rc == DDP_ENODEV && l->type == DDP_BF16)
         return OPTS_GO; /* other lines need no bf16 */
     if (rc < 0)
         return app_exit_code(rc);
-    if ((rc = find_onednn(&s, r.batch, &onednn)) != OPTS_GO)
-        return rc;
-    print_line(&s, &r, onednn);
+    print_line(&s, &r);
     return OPTS_GO;
 }
 

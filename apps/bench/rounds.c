@@ -6,6 +6,7 @@
 #include "ddp.h"
 #include "common/app.h"
 #include "bench.h"
+#include "layers_speed.h"
 #include "limits.h"
 #include "measure.h"
 #include "peer.h"
@@ -37,8 +38,7 @@ static void note_limits(struct reached *all, const struct limits *l)
 struct samples {
     int n, peers; /* rounds, and those in which the peer had a speed */
     double img[ROUNDS_MAX], of_peak[ROUNDS_MAX], of_limit[ROUNDS_MAX];
-    double peer[ROUNDS_MAX], of_peer[ROUNDS_MAX];
-    int64_t batch;
+    double of_layers[ROUNDS_MAX], peer[ROUNDS_MAX], of_peer[ROUNDS_MAX];
 };
 
 static void add_peer(struct samples *all, const struct bench_settings *s,
@@ -52,25 +52,31 @@ static void add_peer(struct samples *all, const struct bench_settings *s,
     all->of_peer[all->peers++] = v->img_per_s / peer;
 }
 
+static double share(double img, double of)
+{
+    return of > 0 ? img / of : 0;
+}
+
 static int add_round(struct samples *all, const struct bench_settings *s,
                      struct reached *reached)
 {
     struct limits l;
     struct bench_speed v;
-    double limit;
+    double limit, layers;
     int rc;
 
     if (limits_measure(&l, bench_workers(s->workers)) != OPTS_GO)
         return DDP_ENOMEM;
     note_limits(reached, &l);
     if ((rc = limits_speed(&l, s, &limit)) < 0 ||
-        (rc = bench_speed(s, s->point_seconds, &v)) < 0)
+        (rc = bench_speed(s, s->point_seconds, &v)) < 0 ||
+        (rc = layers_speed(s, v.batch, &layers)) < 0)
         return rc;
-    all->batch = v.batch;
     all->img[all->n] = v.img_per_s;
     all->of_peak[all->n] =
         v.img_per_s * v.flops_per_img / limits_peak(&l, bench_dtype(s))->flops;
-    all->of_limit[all->n++] = limit > 0 ? v.img_per_s / limit : 0;
+    all->of_limit[all->n] = share(v.img_per_s, limit);
+    all->of_layers[all->n++] = share(v.img_per_s, layers);
     if (s->peer)
         add_peer(all, s, &v);
     return 0;
@@ -87,8 +93,8 @@ int rounds_measure(const struct bench_settings *s, struct rounds *out,
     *out = (struct rounds){.img_per_s = bench_median(all.img, all.n),
                            .of_peak = bench_median(all.of_peak, all.n),
                            .of_limit = bench_median(all.of_limit, all.n),
+                           .of_layers = bench_median(all.of_layers, all.n),
                            .peer = bench_median(all.peer, all.peers),
-                           .of_peer = bench_median(all.of_peer, all.peers),
-                           .batch = all.batch};
+                           .of_peer = bench_median(all.of_peer, all.peers)};
     return rc;
 }

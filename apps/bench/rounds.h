@@ -7,8 +7,6 @@
 #ifndef BENCH_ROUNDS_H
 #define BENCH_ROUNDS_H
 
-#include <stdint.h>
-
 #include "settings.h"
 
 enum { ROUNDS_MAX = 99 };
@@ -16,11 +14,11 @@ enum { ROUNDS_MAX = 99 };
 /* Medians of the rounds; 0: not known. */
 struct rounds {
     double img_per_s;
-    double of_peak;  /* relative to the peak FLOP/s of the same round */
-    double of_limit; /* to what arithmetic and memory allowed in it */
-    double peer;     /* its images a second */
-    double of_peer;  /* relative to them */
-    int64_t batch;   /* images of a step */
+    double of_peak;   /* relative to the peak FLOP/s of the same round */
+    double of_limit;  /* to what arithmetic and memory allowed in it */
+    double of_layers; /* to what oneDNN's layers alone would have allowed */
+    double peer;      /* its images a second */
+    double of_peer;   /* relative to them */
 };
 
 /* What the machine reached in all rounds so far. */

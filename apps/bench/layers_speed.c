@@ -1,0 +1,51 @@
+/* layers_speed.c - how fast oneDNN's convolutions and dense layers alone would
+ * be SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "ddp.h"
+#include "common/app.h"
+#include "layers_speed.h"
+#include "measure.h"
+#include "profile.h"
+#include "runs.h"
+
+enum { FEW = 2 }; /* steps of a profile */
+
+/* Seconds of a step in convolutions and dense layers, of all workers. */
+static double seconds_of_layers(const struct profile *p)
+{
+    double sum = 0;
+
+    for (int i = 0; i < p->rows; i++)
+        if (!strncmp(p->row[i].name, "conv_", 5) ||
+            !strncmp(p->row[i].name, "dense_", 6))
+            sum += 1e-6 * p->row[i].us * p->row[i].times;
+    return sum;
+}
+
+int layers_speed(const struct bench_settings *s, int64_t batch, double *img)
+{
+    const char *set = getenv("DDP_WINOGRAD");
+    int64_t lanes = batch / s->sub_batch, workers = bench_workers(s->workers);
+    struct bench_settings few = *s;
+    struct profile p;
+    double seconds;
+    int rc;
+
+    few.steps = FEW;
+    if (!set)
+        setenv("DDP_WINOGRAD", "0", 1);
+    rc = bench_profile(&few, &p, NULL, NULL);
+    if (!set)
+        unsetenv("DDP_WINOGRAD");
+    seconds = seconds_of_layers(&p);
+    profile_free(&p);
+    lanes = lanes < workers ? lanes : workers;
+    *img = seconds > 0 ? (double)(batch * lanes) / seconds : 0;
+    if (rc == OPTS_GO)
+        return 0;
+    return ddp_errcode() < 0 ? ddp_errcode() : DDP_ENOMEM;
+}
