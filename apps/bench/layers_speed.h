@@ -1,5 +1,5 @@
-/* layers_speed.h - how fast oneDNN's convolutions and dense layers alone would
- * be SPDX-License-Identifier: LGPL-2.1-or-later
+/* layers_speed.h - how fast training is if oneDNN's layers take all of its time
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef BENCH_LAYERS_SPEED_H
 #define BENCH_LAYERS_SPEED_H
@@ -8,9 +8,9 @@
 
 #include "settings.h"
 
-/* Images a second if the workers did nothing else, in steps of so many images
- * and without our Winograd convolutions: *img; 0: not known.  0, or one of the
- * library's codes after a message. */
+/* Images a second if the workers ran nothing but convolutions and dense layers,
+ * in steps of so many images and without our Winograd convolutions: *img; 0:
+ * not known.  OPTS_GO, or an exit code after a message. */
 int layers_speed(const struct bench_settings *s, int64_t batch, double *img);
 
 #endif

@@ -47,7 +47,7 @@ const struct opt_command bench_report_command = {
         "measured without our Winograd convolutions. With --peer, the "
         "last columns are its images per second and ours relative to these.\n"
         "\n"
-        "Each round measures the cores and memory anew, then our speed, then "
+        "Each round measures the cores and memory, then our speed, then "
         "the peer's, and shares and ratios are those of a round: a machine "
         "whose speed changes from minute to minute is compared with itself. "
         "The last line says what it reached in all rounds. Compare on a "
@@ -165,12 +165,11 @@ static int report_line(const struct bench_settings *all, const struct line *l,
     struct rounds r;
     int rc = rounds_measure(&s, &r, reached);
 
-    if (rc == DDP_ENODEV && l->type == DDP_BF16)
+    if (rc == app_exit_code(DDP_ENODEV) && l->type == DDP_BF16)
         return OPTS_GO; /* other lines need no bf16 */
-    if (rc < 0)
-        return app_exit_code(rc);
-    print_line(&s, &r);
-    return OPTS_GO;
+    if (rc == OPTS_GO)
+        print_line(&s, &r);
+    return rc;
 }
 
 int bench_report_run(struct opts *o, struct bench_settings *s)

@@ -3,8 +3,8 @@
  */
 #include "config.h"
 
-#include "ddp.h"
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "bench.h"
 #include "layers_speed.h"
 #include "limits.h"
@@ -65,12 +65,13 @@ static int add_round(struct samples *all, const struct bench_settings *s,
     double limit, layers;
     int rc;
 
-    if (limits_measure(&l, bench_workers(s->workers)) != OPTS_GO)
-        return DDP_ENOMEM;
+    if ((rc = limits_measure(&l, bench_workers(s->workers))) != OPTS_GO)
+        return rc;
     note_limits(reached, &l);
     if ((rc = limits_speed(&l, s, &limit)) < 0 ||
-        (rc = bench_speed(s, s->point_seconds, &v)) < 0 ||
-        (rc = layers_speed(s, v.batch, &layers)) < 0)
+        (rc = bench_speed(s, s->point_seconds, &v)) < 0)
+        return app_exit_code(rc);
+    if ((rc = layers_speed(s, v.batch, &layers)) != OPTS_GO)
         return rc;
     all->img[all->n] = v.img_per_s;
     all->of_peak[all->n] =
@@ -79,16 +80,16 @@ static int add_round(struct samples *all, const struct bench_settings *s,
     all->of_layers[all->n++] = share(v.img_per_s, layers);
     if (s->peer)
         add_peer(all, s, &v);
-    return 0;
+    return OPTS_GO;
 }
 
 int rounds_measure(const struct bench_settings *s, struct rounds *out,
                    struct reached *reached)
 {
     struct samples all = {0};
-    int rc = 0;
+    int rc = OPTS_GO;
 
-    while (all.n < s->rounds && rc == 0)
+    while (all.n < s->rounds && rc == OPTS_GO)
         rc = add_round(&all, s, reached);
     *out = (struct rounds){.img_per_s = bench_median(all.img, all.n),
                            .of_peak = bench_median(all.of_peak, all.n),

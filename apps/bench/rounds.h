@@ -33,9 +33,9 @@ struct reached {
     struct range only_read; /* and by cores that only read */
 };
 
-/* Train by the settings s->rounds times, s->point_seconds each.  0, or one of
- * the library's codes after a message. */
+/* Train by the settings s->rounds times, s->point_seconds each.
+ * OPTS_GO, or an exit code after a message. */
 int rounds_measure(const struct bench_settings *s, struct rounds *out,
-                   struct reached *all);
+                   struct reached *reached);
 
 #endif
