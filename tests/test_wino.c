@@ -1,7 +1,7 @@
 /* test_wino.c - Winograd's convolutions against sums in f64
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * bf16 is multiplied in 16-bit integers (codelets/cpu/wino/wino_round.h).  The
+ * bf16 is multiplied in 16-bit integers (codelets/cpu/product/i16_round.h). The
  * yardstick is what a direct convolution with products and sums in f64 loses by
  * rounding weights and results to bf16: Winograd's, whose weights are not
  * rounded to bf16, may lose as much, and a tenth more, since errors of integers
@@ -24,7 +24,7 @@ int main(void)
 #include "base/half.h"
 #include "cpu/wino/wino.h"
 #include "cpu/wino/wino_kind.h"
-#include "cpu/wino/wino_round.h"
+#include "cpu/product/i16_round.h"
 #include "cpu/wino/wino_square.h"
 #include "cpu/wino/wino_weight.h"
 #include "random.h"
@@ -289,8 +289,8 @@ static void test_filters(bool turn, double scale)
     for (size_t i = 0; i < POS; i++) {
         float *at = u + i * ROWS * COLUMNS;
 
-        ddp__wino_round_columns(ROWS, COLUMNS, at, COLUMNS, at, COLUMNS,
-                                unit + i * COLUMNS);
+        ddp__i16_round_columns(ROWS, COLUMNS, at, COLUMNS, at, COLUMNS,
+                               unit + i * COLUMNS);
         wrong += memcmp(at, l.packed + i * len, len * sizeof(*at)) != 0;
     }
     wrong += memcmp(unit, l.packed + POS * len,

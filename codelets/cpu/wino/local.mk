@@ -18,8 +18,6 @@ libddp_core_la_SOURCES += \
     %D%/wino_line_loops.h \
     %D%/wino_line_v8.c \
     %D%/wino_line_v8.h \
-    %D%/wino_round.c \
-    %D%/wino_round.h \
     %D%/wino_square.c \
     %D%/wino_square.h \
     %D%/wino_square_loops.h \
@@ -28,7 +26,6 @@ libddp_core_la_SOURCES += \
     %D%/wino_taps.h \
     %D%/wino_tile.c \
     %D%/wino_tile.h \
-    %D%/wino_unit.h \
     %D%/wino_value.h \
     %D%/wino_weight.c \
     %D%/wino_weight.h \

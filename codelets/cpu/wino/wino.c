@@ -17,11 +17,11 @@
 #include "config.h"
 
 #include "cpu/cpu.h"
+#include "cpu/product/i16_round.h"
 #include "cpu/thread.h"
 #include "wino.h"
 #include "wino_forward.h"
 #include "wino_kind.h"
-#include "wino_round.h"
 #include "wino_tile.h"
 #include "wino_weight.h"
 
@@ -152,10 +152,10 @@ static void round_images(const struct gradient *g)
         float *v = g->v + k * g->count * g->ldv;
         float *z = g->z + k * g->count * g->ldz;
 
-        ddp__wino_round_columns(g->count, c, v, g->ldv, v, g->ldv,
-                                g->unit_v + k * c);
-        ddp__wino_round_columns(g->count, o, z, g->ldz, z, g->ldz,
-                                g->unit_z + k * o);
+        ddp__i16_round_columns(g->count, c, v, g->ldv, v, g->ldv,
+                               g->unit_v + k * c);
+        ddp__i16_round_columns(g->count, o, z, g->ldz, z, g->ldz,
+                               g->unit_z + k * o);
     }
 }
 

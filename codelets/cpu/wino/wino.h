@@ -23,7 +23,7 @@
  * turns all of them off.
  *
  * bf16 is read and written where there is no AMX, but V, U and Z are rounded to
- * 16-bit integers (wino_round.h), of which AVX512_VNNI multiplies twice as many
+ * 16-bit integers (i16_round.h), of which AVX512_VNNI multiplies twice as many
  * as floats.  To round them to bf16 instead would be as fast, for errors of
  * 1.2e-2 of the norm.  With integers those of results are 1.7e-3 (48 channels)
  * to 2.4e-3 (512), of which rounding the result is 1.7e-3; a direct convolution

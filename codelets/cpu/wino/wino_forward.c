@@ -34,11 +34,11 @@
 #include "base/team.h"
 #include "cpu/product/gemm.h"
 #include "cpu/product/gemm_t.h"
+#include "cpu/product/i16_round.h"
 #include "cpu/store.h"
 #include "cpu/thread.h"
 #include "wino_forward.h"
 #include "wino_kind.h"
-#include "wino_round.h"
 #include "wino_tile.h"
 
 enum {
@@ -112,7 +112,7 @@ static int multiply_position(void *arg, int i)
                                   .b = f->packed + pos * f->step};
 
     if (f->m->b) {
-        ddp__wino_round_rows(t.m, c, v, r->ldv, v, r->ldv, unit);
+        ddp__i16_round_rows(t.m, c, v, r->ldv, v, r->ldv, unit);
         t.k = c / 2;
         t.row = unit;
         t.col = f->unit + pos * o;

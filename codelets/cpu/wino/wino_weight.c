@@ -15,9 +15,9 @@
 #include "wino_weight.h"
 
 #ifdef DDP__X86
+#include "cpu/product/i16_unit.h"
 #include "cpu/vector/vec16.h"
 #include "wino_square.h"
-#include "wino_unit.h"
 
 #include "wino_weight_loops.h"
 
@@ -102,15 +102,15 @@ DDP__V16 static void find_factors(const struct ddp__wino_filters *f,
     for (size_t k = 0; k < len; k += 16) {
         v16 by;
 
-        again |= ddp__wino_out_of_range(LOAD(sum + k), &by);
+        again |= ddp__i16_out_of_range(LOAD(sum + k), &by);
         STORE(factor + k, by);
     }
     if (again)
         sum_columns(f, column, factor, sum);
     for (size_t k = 0; k < len; k += 16)
         STORE(factor + k,
-              ddp__wino_factor(_mm512_div_ps(_mm512_sqrt_ps(LOAD(sum + k)),
-                                             LOAD(factor + k))));
+              ddp__i16_factor(_mm512_div_ps(_mm512_sqrt_ps(LOAD(sum + k)),
+                                            LOAD(factor + k))));
 }
 
 DDP__V16 static void round_columns(const struct ddp__wino_filters *f,
@@ -127,9 +127,9 @@ DDP__V16 static void round_columns(const struct ddp__wino_filters *f,
             weight_tile(tap[i + 1], false, 16, u[1]);
             for (size_t k = 0; k < IN * IN; k++)
                 _mm512_stream_si512((void *)(q + k * step),
-                                    ddp__wino_pair(LOAD(u[0] + 16 * k),
-                                                   LOAD(u[1] + 16 * k),
-                                                   LOAD(factor + 16 * k)));
+                                    ddp__i16_pair(LOAD(u[0] + 16 * k),
+                                                  LOAD(u[1] + 16 * k),
+                                                  LOAD(factor + 16 * k)));
         }
     }
 }
@@ -147,7 +147,7 @@ DDP__V16 void ddp__wino_weights_i16(const struct ddp__wino_filters *f,
                       q + first * f->rows / 2 + j);
         for (size_t k = 0; k < IN * IN; k++)
             STORE(unit + k * columns + first + j,
-                  ddp__wino_unit(LOAD(factor + 16 * k)));
+                  ddp__i16_unit(LOAD(factor + 16 * k)));
     }
     ddp__store_end();
 }

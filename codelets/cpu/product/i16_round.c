@@ -1,4 +1,4 @@
-/* wino_round.c - matrices rounded to 16-bit integers, for their products
+/* i16_round.c - matrices rounded to 16-bit integers, for their products
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * One Zen 5 core: 1000 vectors of 256 values in 35 us, columns in 22 us; their
@@ -6,11 +6,10 @@
  */
 #include "config.h"
 
-#include "wino.h"
-#include "wino_round.h"
+#include "i16_round.h"
 
 #ifdef DDP__X86
-#include "wino_unit.h"
+#include "i16_unit.h"
 
 /* ---- rows --------------------------------------------------------------- */
 
@@ -30,21 +29,21 @@ DDP__V16_INLINE v16 norm_of_row(const float *v, size_t len)
 {
     v16 factor, sum = SET(sum_of_row(v, len, SET(1)));
 
-    if (!ddp__wino_out_of_range(sum, &factor))
+    if (!ddp__i16_out_of_range(sum, &factor))
         return _mm512_sqrt_ps(sum);
     sum = SET(sum_of_row(v, len, factor));
     return _mm512_div_ps(_mm512_sqrt_ps(sum), factor);
 }
 
-DDP__V16 void ddp__wino_round_rows(size_t rows, size_t len, const float *v,
-                                   size_t ldv, void *q, size_t ldq, float *unit)
+DDP__V16 void ddp__i16_round_rows(size_t rows, size_t len, const float *v,
+                                  size_t ldv, void *q, size_t ldq, float *unit)
 {
     char *to = q;
 
     for (size_t i = 0; i < rows; i++, v += ldv, to += 4 * ldq) {
-        v16 factor = ddp__wino_factor(norm_of_row(v, len));
+        v16 factor = ddp__i16_factor(norm_of_row(v, len));
 
-        unit[i] = _mm512_cvtss_f32(ddp__wino_unit(factor));
+        unit[i] = _mm512_cvtss_f32(ddp__i16_unit(factor));
         for (size_t j = 0; j < len; j += 16) {
             __m512i x = _mm512_cvtps_epi32(MUL(LOAD(v + j), factor));
 
@@ -76,7 +75,7 @@ DDP__V16_INLINE v16 norm_of_columns(size_t rows, const float *v, size_t ldv,
 {
     v16 factor;
 
-    if (!ddp__wino_out_of_range(sum, &factor))
+    if (!ddp__i16_out_of_range(sum, &factor))
         return _mm512_sqrt_ps(sum);
     sum = _mm512_setzero_ps();
     for (size_t i = 0; i < rows; i++, v += ldv) {
@@ -87,9 +86,9 @@ DDP__V16_INLINE v16 norm_of_columns(size_t rows, const float *v, size_t ldv,
     return _mm512_div_ps(_mm512_sqrt_ps(sum), factor);
 }
 
-DDP__V16 void ddp__wino_round_columns(size_t rows, size_t len, const float *v,
-                                      size_t ldv, void *q, size_t ldq,
-                                      float *unit)
+DDP__V16 void ddp__i16_round_columns(size_t rows, size_t len, const float *v,
+                                     size_t ldv, void *q, size_t ldq,
+                                     float *unit)
 {
     char *to = q;
 
@@ -97,17 +96,17 @@ DDP__V16 void ddp__wino_round_columns(size_t rows, size_t len, const float *v,
     for (size_t j = 0; j < len; j += 16) {
         v16 norm = norm_of_columns(rows, v + j, ldv, LOAD(unit + j));
 
-        STORE(unit + j, ddp__wino_factor(norm));
+        STORE(unit + j, ddp__i16_factor(norm));
     }
     for (size_t i = 0; i < rows; i += 2, v += 2 * ldv, to += 4 * ldq)
         for (size_t j = 0; j < len; j += 16) {
             v16 high = i + 1 < rows ? LOAD(v + ldv + j) : _mm512_setzero_ps();
 
             _mm512_storeu_si512(
-                to + 4 * j, ddp__wino_pair(LOAD(v + j), high, LOAD(unit + j)));
+                to + 4 * j, ddp__i16_pair(LOAD(v + j), high, LOAD(unit + j)));
         }
     for (size_t j = 0; j < len; j += 16)
-        STORE(unit + j, ddp__wino_unit(LOAD(unit + j)));
+        STORE(unit + j, ddp__i16_unit(LOAD(unit + j)));
 }
 
 #endif
