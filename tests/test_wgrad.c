@@ -6,6 +6,10 @@
  * Those of 200 terms in a row, each of 2^-24 of the sum so far, come to
  * 2^-24 sqrt(200 / 3) = 5e-7 of its norm if they are independent; twice
  * that are allowed.  With AMX all pixels may be terms in a row.
+ *
+ * Of bf16 as integers, vectors of up to 400 pixels of a channel have a norm of
+ * 32766, and roundings of both operands to half a unit come to
+ * sqrt(pixels / 6) / 32766 of the norm; a half more is allowed.
  */
 #include "config.h"
 
@@ -251,6 +255,18 @@ static void test_layer(const struct row *r, bool b)
     layer_free(&l);
 }
 
+static void test_integers(const struct row *r)
+{
+    struct layer l;
+    double pixels;
+
+    layer_new(&l, r, 1, true);
+    pixels = fmin(400, (double)l.s.n * l.s.oh * l.s.ow);
+    test_gradient(ddp__wgrad_i16.run, &l, "integers",
+                  1.5 * sqrt(pixels / 6) / 32766);
+    layer_free(&l);
+}
+
 /* 1x1 layers in bf16 are those of wgrad.c, or with AMX of amx_wgrad.c. */
 static void test_thin(const struct row *r, bool b)
 {
@@ -349,6 +365,8 @@ int main(void)
         test_layer(&rows[i], false);
         if (__builtin_cpu_supports("avx512bf16"))
             test_layer(&rows[i], true);
+        if (ddp__avx512_vnni_here())
+            test_integers(&rows[i]);
     }
     test_few();
     for (size_t i = 0; i < sizeof(thin_rows) / sizeof(thin_rows[0]); i++) {

@@ -5,6 +5,9 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "isa.h"
 #ifdef HAVE_ONEDNN
 #include "cpu/onednn/onednn_library.h"
@@ -14,8 +17,10 @@
 
 #ifdef DDP__X86
 #define HERE(name) __builtin_cpu_supports(name)
+#define INTEL __builtin_cpu_is("intel")
 #else
 #define HERE(name) false
+#define INTEL false
 #endif
 
 bool ddp__avx2_here(void)
@@ -37,6 +42,15 @@ bool ddp__avx512_vnni_here(void)
 bool ddp__avx512_bf16_here(void)
 {
     return ddp__avx512_here() && HERE("avx512bf16");
+}
+
+bool ddp__i16_here(void)
+{
+    const char *text = getenv("DDP_BF16_INTEGERS");
+
+    if (!ddp__avx512_vnni_here() || !ddp__avx512_bf16_here() || ddp__amx_here())
+        return false;
+    return text && *text ? strcmp(text, "0") != 0 : INTEL;
 }
 
 /* ---- tiles -------------------------------------------------------------- */

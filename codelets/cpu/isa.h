@@ -51,6 +51,12 @@ bool ddp__avx512_vnni_here(void);
  * Zen 4. */
 bool ddp__avx512_bf16_here(void);
 
+/* Whether bf16 is best multiplied in 16-bit integers (product/i16_round.h): of
+ * Intel's processors without AMX, or whose AMX is hidden, vdpbf16ps has half
+ * the speed of products in f32, vpdpwssd twice that.  DDP_BF16_INTEGERS=1 says
+ * so of any processor that has it, 0 of none. */
+bool ddp__i16_here(void);
+
 /* Whether this process may use tiles of a processor that has them: Intel's
  * since Sapphire Rapids, unless oneDNN's limit of instructions excludes them.
  * Kernels that were measured there alone ask, too. */

@@ -18,10 +18,11 @@ extern char **environ;
 static bool is_ours(const char *name)
 {
     static const char *const names[] = {
-        "BACKEND",    "CUDA_LIBS", "EARLY",   "FUZZ_SECONDS", "FUZZ_SEED",
-        "HYBRID",     "INFLIGHT",  "LIBCUDA", "LONG",         "MODULE_DIR",
-        "MPI",        "MPI_CUDA",  "ORACLES", "PROFILE",      "PYTHON",
-        "SEGMENT_US", "TF32",      "TUNE",    "UNLIKE_GPUS",  "WINOGRAD"};
+        "BACKEND",    "BF16_INTEGERS", "CUDA_LIBS", "EARLY",   "FUZZ_SECONDS",
+        "FUZZ_SEED",  "HYBRID",        "INFLIGHT",  "LIBCUDA", "LONG",
+        "MODULE_DIR", "MPI",           "MPI_CUDA",  "ORACLES", "PROFILE",
+        "PYTHON",     "SEGMENT_US",    "TF32",      "TUNE",    "UNLIKE_GPUS",
+        "WINOGRAD"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (!strcmp(name, names[i]))

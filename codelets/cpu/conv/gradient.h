@@ -26,7 +26,8 @@ struct ddp__gradient {
 
 /* One per file, in the order in which they are asked; they need AVX-512. */
 #define DDP__GRADIENTS(X)                                                      \
-    X(depthwise_wgrad) X(depthwise_wgrad_rows) X(wgrad_thin) X(wgrad)
+    X(depthwise_wgrad)                                                         \
+    X(depthwise_wgrad_rows) X(wgrad_thin) X(wgrad_i16) X(wgrad)
 #define DDP__AMX_GRADIENTS(X) X(amx_wgrad) X(amx_taps) X(amx)
 
 #define X(name) extern const struct ddp__gradient ddp__##name;

@@ -46,6 +46,18 @@ DDP__V16_INLINE __mmask16 ddp__i16_out_of_range(v16 sum, v16 *factor)
     return small | large;
 }
 
+/* Values of bf16 in pairs: the first of each, and the second. */
+DDP__V16_INLINE v16 ddp__i16_low(__m512i pairs)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
+}
+
+DDP__V16_INLINE v16 ddp__i16_high(__m512i pairs)
+{
+    return _mm512_castsi512_ps(
+        _mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000)));
+}
+
 /* Both rounded, low below high. */
 DDP__V16_INLINE __m512i ddp__i16_pair(v16 low, v16 high, v16 factor)
 {

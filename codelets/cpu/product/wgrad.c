@@ -54,12 +54,22 @@ static bool has_channels(const struct ddp__conv_shape *s)
 }
 
 /* Dense layers, too. */
-static bool fits(const struct ddp__conv_shape *s)
+static bool has_layer(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
     return k->groups == 1 && has_channels(s) &&
-           (k->kh * k->kw == 1 || k->sh > 1 || k->sw > 1) &&
+           (k->kh * k->kw == 1 || k->sh > 1 || k->sw > 1);
+}
+
+static bool fits_integers(const struct ddp__conv_shape *s)
+{
+    return has_layer(s) && s->type == DDP_BF16 && ddp__i16_here();
+}
+
+static bool fits(const struct ddp__conv_shape *s)
+{
+    return has_layer(s) &&
            (s->type == DDP_F32 ? ddp__avx512_here()
                                : ddp__avx512_bf16_here() && !ddp__amx_here());
 }
@@ -71,10 +81,12 @@ struct run {
     const struct ddp__conv_shape *s;
     const void *x, *dy, *zeros;
     bool b;
+    enum ddp__wgrad_kind kind;
     size_t c, o, pixels; /* of all images */
     int taps;
     size_t steps, pitch; /* of a block */
     uint32_t *px, *pdy;
+    float *ux, *udy; /* units of integers */
     const void *row[2 * STEPS];
     const char *next; /* what is fetched next, and bytes of it in a step */
     size_t ahead;
@@ -111,6 +123,8 @@ static void fill_dy(struct run *r, size_t first, size_t steps)
     for (size_t i = 0; i < steps * in_step(r); i++)
         r->row[i] = row_of_dy(r, first + i);
     ddp__wgrad_fill(r->row, steps, r->o, r->b, r->pitch, r->pdy);
+    if (r->kind == DDP__WGRAD_I16)
+        ddp__wgrad_round(steps, r->o, r->pitch, r->pdy, r->udy);
 }
 
 static void fill_x(struct run *r, size_t first, size_t steps, int tap)
@@ -118,6 +132,8 @@ static void fill_x(struct run *r, size_t first, size_t steps, int tap)
     for (size_t i = 0; i < steps * in_step(r); i++)
         r->row[i] = row_of_x(r, first + i, tap);
     ddp__wgrad_fill(r->row, steps, r->c, r->b, r->pitch, r->px);
+    if (r->kind == DDP__WGRAD_I16)
+        ddp__wgrad_round(steps, r->c, r->pitch, r->px, r->ux);
 }
 
 /* ---- products ----------------------------------------------------------- */
@@ -137,7 +153,9 @@ static void multiply(struct run *r, size_t steps, size_t i, size_t j, bool add,
                                   .dy = r->pdy + i / PANEL * panel,
                                   .x = x,
                                   .x2 = cols > PANEL ? x + panel : NULL,
-                                  .b = r->b,
+                                  .kind = r->kind,
+                                  .row = r->udy + i,
+                                  .col = r->ux + j,
                                   .add = add,
                                   .dw = dw + i * ld + j,
                                   .ld = ld,
@@ -186,21 +204,27 @@ static void run_block(struct run *r, size_t first, size_t steps, bool add,
 
 /* ---- layers ------------------------------------------------------------- */
 
-/* Words of the panels of c channels. */
+/* Words of a vector of c channels, and of their panels. */
+static size_t vectors(size_t c)
+{
+    return ddp__divide_up(c, PANEL) * PANEL;
+}
+
 static size_t panels(const struct run *r, size_t c)
 {
-    return ddp__divide_up(c, PANEL) * PANEL * r->pitch;
+    return vectors(c) * r->pitch;
 }
 
 static int run_new(struct run *r)
 {
     size_t steps = ddp__divide_up(r->pixels, in_step(r));
-    size_t most = ddp__divide_up(r->c > r->o ? r->c : r->o, PANEL) * PANEL;
+    size_t most = vectors(r->c > r->o ? r->c : r->o);
     uint32_t *zeros;
 
     r->steps = ddp__divide_up(steps, ddp__divide_up(steps, STEPS));
     r->pitch = r->steps | 1; /* against equal cache sets */
-    zeros = ddp__scratch((most + panels(r, r->c) + panels(r, r->o)) *
+    zeros = ddp__scratch((most + panels(r, r->c) + panels(r, r->o) +
+                          vectors(r->c) + vectors(r->o)) *
                          sizeof(*zeros));
     if (!zeros)
         return DDP_ENOMEM;
@@ -208,16 +232,19 @@ static int run_new(struct run *r)
     r->zeros = zeros;
     r->px = zeros + most;
     r->pdy = r->px + panels(r, r->c);
+    r->ux = (float *)(void *)(r->pdy + panels(r, r->o));
+    r->udy = r->ux + vectors(r->c);
     return 0;
 }
 
-static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
-               bool accumulate, float *dw)
+static int run_kind(enum ddp__wgrad_kind kind, const struct ddp__conv_shape *s,
+                    const void *x, const void *dy, bool accumulate, float *dw)
 {
     struct run r = {.s = s,
                     .x = x,
                     .dy = dy,
                     .b = s->type == DDP_BF16,
+                    .kind = kind,
                     .c = (size_t)s->c,
                     .o = (size_t)s->o,
                     .taps = s->conv.kh * s->conv.kw,
@@ -233,6 +260,25 @@ static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
     }
     return 0;
 }
+
+static int run(const struct ddp__conv_shape *s, const void *x, const void *dy,
+               bool accumulate, float *dw)
+{
+    return run_kind(s->type == DDP_BF16 ? DDP__WGRAD_BF16 : DDP__WGRAD_F32, s,
+                    x, dy, accumulate, dw);
+}
+
+static int run_integers(const struct ddp__conv_shape *s, const void *x,
+                        const void *dy, bool accumulate, float *dw)
+{
+    return run_kind(DDP__WGRAD_I16, s, x, dy, accumulate, dw);
+}
+
+const struct ddp__gradient ddp__wgrad_i16 = {
+    .name = "products over pixels, of integers",
+    .yields = true,
+    .fits = fits_integers,
+    .run = run_integers};
 
 const struct ddp__gradient ddp__wgrad = {
     .name = "products over pixels", .yields = true, .fits = fits, .run = run};

@@ -15,6 +15,9 @@
 #include "wgrad_panel.h"
 
 #ifdef DDP__X86
+#include "gemm_sum.h"
+#include "i16_unit.h"
+
 enum { PANEL = DDP__PANEL, ROWS = 8 };
 
 /* ---- panels ------------------------------------------------------------- */
@@ -66,25 +69,74 @@ void ddp__wgrad_fill(const void *const *row, size_t steps, size_t c, bool b,
             fill_f32(row[i], c, pitch, panel);
 }
 
+/* ---- integers ----------------------------------------------------------- */
+
+/* Of 16 channels, times factor^2. */
+DDP__V16_INLINE v16 sum_of_squares(const uint32_t *panel, size_t steps,
+                                   v16 factor)
+{
+    v16 sum = ZERO, sum2 = ZERO;
+
+    for (size_t i = 0; i < steps; i++, panel += PANEL) {
+        __m512i pair = _mm512_load_si512(panel);
+        v16 low = MUL(ddp__i16_low(pair), factor),
+            high = MUL(ddp__i16_high(pair), factor);
+
+        sum = FMA(low, low, sum);
+        sum2 = FMA(high, high, sum2);
+    }
+    return ADD(sum, sum2);
+}
+
+DDP__V16_INLINE v16 norm_of_panel(const uint32_t *panel, size_t steps)
+{
+    v16 factor, sum = sum_of_squares(panel, steps, SET(1));
+
+    if (!ddp__i16_out_of_range(sum, &factor))
+        return _mm512_sqrt_ps(sum);
+    sum = sum_of_squares(panel, steps, factor);
+    return _mm512_div_ps(_mm512_sqrt_ps(sum), factor);
+}
+
+DDP__V16 void ddp__wgrad_round(size_t steps, size_t c, size_t pitch,
+                               uint32_t *panel, float *unit)
+{
+    for (size_t i = 0; i < c; i += PANEL, panel += PANEL * pitch) {
+        v16 factor = ddp__i16_factor(norm_of_panel(panel, steps));
+
+        STORE(unit + i, ddp__i16_unit(factor));
+        for (size_t k = 0; k < steps * PANEL; k += PANEL) {
+            __m512i pair = _mm512_load_si512(panel + k);
+
+            _mm512_store_si512(
+                panel + k,
+                ddp__i16_pair(ddp__i16_low(pair), ddp__i16_high(pair), factor));
+        }
+    }
+}
+
 /* ---- products ----------------------------------------------------------- */
 
-/* sum + a b, or with bf16 (a constant) the sum of both products; as text for
- * the assembler, because floats have to do without AVX512_BF16. */
-DDP__V16_INLINE __m512 multiply_add(bool b, __m512i u, __m512i v, __m512 sum)
+/* sum + a b, or of pairs the sum of both products; as text for the assembler,
+ * because floats have to do without AVX512_BF16. */
+DDP__V16_INLINE v16 add_product(enum ddp__wgrad_kind kind, v16 u, v16 v,
+                                v16 sum)
 {
-    if (!b)
-        return _mm512_fmadd_ps(_mm512_castsi512_ps(u), _mm512_castsi512_ps(v),
-                               sum);
+    if (kind != DDP__WGRAD_BF16)
+        return multiply_add(kind == DDP__WGRAD_I16, u, v, sum);
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(u), "v"(v));
     return sum;
 }
 
-DDP__V16_INLINE void put_row(const struct ddp__wgrad_tile *t, size_t i,
-                             size_t first, __m512 sum)
+DDP__V16_INLINE void put_row(enum ddp__wgrad_kind kind,
+                             const struct ddp__wgrad_tile *t, size_t i,
+                             size_t first, v16 sum)
 {
     float *to = t->dw + i * t->ld + first;
     __mmask16 m = ddp__mask16(t->cols - first);
 
+    if (kind == DDP__WGRAD_I16)
+        sum = sum_in_units(sum, t->row[i], t->col + first);
     if (t->add)
         sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(m, to));
     _mm512_mask_storeu_ps(to, m, sum);
@@ -92,10 +144,10 @@ DDP__V16_INLINE void put_row(const struct ddp__wgrad_tile *t, size_t i,
 
 /* `rows` rows from `first` on, by 16 or 32 (wide) columns: constants, but for
  * first, so that every index of acc is known when this is compiled. */
-DDP__V16_INLINE void block(bool b, size_t rows, bool wide, size_t first,
-                           const struct ddp__wgrad_tile *t)
+DDP__V16_INLINE void block(enum ddp__wgrad_kind kind, size_t rows, bool wide,
+                           size_t first, const struct ddp__wgrad_tile *t)
 {
-    __m512 acc[2 * ROWS][2];
+    v16 acc[2 * ROWS][2];
     const uint32_t *dy = t->dy + first, *x = t->x, *x2 = t->x2;
     const char *next = t->next + first / ROWS * t->steps * t->ahead;
 
@@ -109,52 +161,58 @@ DDP__V16_INLINE void block(bool b, size_t rows, bool wide, size_t first,
         acc[i][0] = acc[i][1] = _mm512_setzero_ps();
     }
     for (size_t k = 0; k < t->steps; k++, dy += PANEL, x += PANEL) {
-        __m512i v = _mm512_load_si512(x), v2 = v;
+        v16 v = LOAD(x), v2 = v;
 
         _mm_prefetch((const void *)next, _MM_HINT_T1);
         next += t->ahead;
 
         if (wide) {
-            v2 = _mm512_load_si512(x2);
+            v2 = LOAD(x2);
             x2 += PANEL;
         }
 #pragma GCC unroll 16
         for (size_t i = 0; i < rows; i++) {
-            __m512i u = _mm512_set1_epi32((int)dy[i]);
+            v16 u = _mm512_castsi512_ps(_mm512_set1_epi32((int)dy[i]));
 
-            acc[i][0] = multiply_add(b, u, v, acc[i][0]);
+            acc[i][0] = add_product(kind, u, v, acc[i][0]);
             if (wide)
-                acc[i][1] = multiply_add(b, u, v2, acc[i][1]);
+                acc[i][1] = add_product(kind, u, v2, acc[i][1]);
         }
     }
 #pragma GCC unroll 16
     for (size_t i = 0; i < rows; i++) {
         if (first + i >= t->rows)
             break;
-        put_row(t, first + i, 0, acc[i][0]);
+        put_row(kind, t, first + i, 0, acc[i][0]);
         if (wide)
-            put_row(t, first + i, PANEL, acc[i][1]);
+            put_row(kind, t, first + i, PANEL, acc[i][1]);
     }
 }
 
-/* An instance for each type and width. */
-#define X(name, b)                                                             \
+/* An instance for each kind and width. */
+#define X(name, kind)                                                          \
     DDP__V16 static void name(const struct ddp__wgrad_tile *t)                 \
     {                                                                          \
         for (size_t i = 0; i < t->rows && t->x2; i += ROWS)                    \
-            block(b, ROWS, true, i, t);                                        \
+            block(kind, ROWS, true, i, t);                                     \
         if (!t->x2 && t->rows <= ROWS)                                         \
-            block(b, ROWS, false, 0, t);                                       \
+            block(kind, ROWS, false, 0, t);                                    \
         else if (!t->x2)                                                       \
-            block(b, PANEL, false, 0, t);                                      \
+            block(kind, PANEL, false, 0, t);                                   \
     }
-X(tile_f32, false)
-X(tile_bf16, true)
+X(tile_f32, DDP__WGRAD_F32)
+X(tile_bf16, DDP__WGRAD_BF16)
+X(tile_i16, DDP__WGRAD_I16)
 #undef X
 
 void ddp__wgrad_tile(const struct ddp__wgrad_tile *t)
 {
-    (t->b ? tile_bf16 : tile_f32)(t);
+    static void (*const tile[])(const struct ddp__wgrad_tile *) = {
+        [DDP__WGRAD_F32] = tile_f32,
+        [DDP__WGRAD_BF16] = tile_bf16,
+        [DDP__WGRAD_I16] = tile_i16};
+
+    tile[t->kind](t);
 }
 
 #endif
