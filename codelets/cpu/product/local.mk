@@ -21,7 +21,11 @@ libddp_core_la_SOURCES += \
     %D%/gemm_v8.h \
     %D%/i16_round.c \
     %D%/i16_round.h \
+    %D%/i16_rows.c \
+    %D%/i16_rows.h \
     %D%/i16_unit.h \
+    %D%/i16_weight.c \
+    %D%/i16_weight.h \
     %D%/patch.c \
     %D%/patch.h \
     %D%/patch_copy.c \

@@ -49,17 +49,10 @@ int ddp__pixels_parts(const struct ddp__conv_shape *s)
 }
 
 #ifdef DDP__X86
-/* Weights on their way into panels. */
-struct source {
-    const float *w, *by; /* by: NULL, there are no factors */
-    size_t c, o;
-    bool turn;
-};
-
 /* Rows i .. i + 15 of a vector of columns from k on, `wide` apart: they are
  * rows of w, too, if it is turned, and else its columns. */
-DDP__V16 static void pack_square(const struct source *f, size_t i, size_t k,
-                                 size_t wide, float *to)
+DDP__V16 static void pack_square(const struct ddp__pixels_matrix *f, size_t i,
+                                 size_t k, size_t wide, float *to)
 {
     size_t rows = f->c - i < VECTOR ? f->c - i : VECTOR;
     __mmask16 down = ddp__mask16(rows), across = ddp__mask16(f->o - k);
@@ -85,10 +78,18 @@ DDP__V16 static void pack_square(const struct source *f, size_t i, size_t k,
         STORE(to + j * wide, _mm512_castsi512_ps(out[j]));
 }
 
+void ddp__pixels_panel(const struct ddp__pixels_matrix *f, size_t first,
+                       size_t wide, float *to)
+{
+    for (size_t i = 0; i < f->c; i += VECTOR)
+        for (size_t k = 0; k < wide; k += VECTOR)
+            pack_square(f, i, first + k, wide, to + i * wide + k);
+}
+
 void ddp__pixels_pack(const struct ddp__conv_shape *s, const float *w,
                       const float *by, bool turn, int part, float *to)
 {
-    struct source f = {w, by, (size_t)s->c, (size_t)s->o, turn};
+    struct ddp__pixels_matrix f = {w, by, (size_t)s->c, (size_t)s->o, turn};
     size_t all = ddp__pixels_columns(s), panels = (all + PANEL - 1) / PANEL;
     size_t parts = (size_t)ddp__pixels_parts(s), at = (size_t)part;
 
@@ -96,10 +97,7 @@ void ddp__pixels_pack(const struct ddp__conv_shape *s, const float *w,
         size_t first = p * PANEL, left = all - first;
         size_t wide = left < PANEL ? VECTOR : PANEL;
 
-        for (size_t i = 0; i < f.c; i += VECTOR)
-            for (size_t k = 0; k < wide; k += VECTOR)
-                pack_square(&f, i, first + k, wide,
-                            to + first * f.c + i * wide + k);
+        ddp__pixels_panel(&f, first, wide, to + first * f.c);
     }
     for (size_t k = 0; part == 0 && s->conv.bias && !by && k < all; k++)
         to[all * f.c + k] = k < f.o ? w[f.c * f.o + k] : 0;

@@ -25,4 +25,16 @@ DDP__X86_ONLY void ddp__pixels_pack(const struct ddp__conv_shape *s,
                                     const float *w, const float *by, bool turn,
                                     int part, float *to);
 
+/* Weights on their way into panels: w[o][c], or turned w[c][o], and factors of
+ * channels (NULL: none). */
+struct ddp__pixels_matrix {
+    const float *w, *by;
+    size_t c, o;
+    bool turn;
+};
+
+/* One panel of `wide` columns from the first on. */
+DDP__X86_ONLY void ddp__pixels_panel(const struct ddp__pixels_matrix *f,
+                                     size_t first, size_t wide, float *to);
+
 #endif

@@ -1,0 +1,148 @@
+/* i16_rows.c - what outputs see of an image, as rows of 16-bit integers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Taps of a row of a filter lie in one piece, for they are not dilated.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "i16_rows.h"
+#include "i16_weight.h"
+
+struct ddp__i16_place ddp__i16_place(const struct ddp__conv_shape *s,
+                                     size_t output)
+{
+    size_t row = output / (size_t)s->ow;
+
+    return (struct ddp__i16_place){.image = row / (size_t)s->oh,
+                                   .y = (int)(row % (size_t)s->oh),
+                                   .x = (int)(output % (size_t)s->ow)};
+}
+
+void ddp__i16_next(const struct ddp__conv_shape *s, struct ddp__i16_place *at)
+{
+    if (++at->x < s->ow)
+        return;
+    at->x = 0;
+    if (++at->y < s->oh)
+        return;
+    at->y = 0;
+    at->image++;
+}
+
+#ifdef DDP__X86
+#include "i16_unit.h"
+
+enum { VALUES = 32, AHEAD = 4 << 10 /* bytes that are on their way */ };
+
+/* Values that are in the image, and their place in the patch. */
+struct piece {
+    const uint16_t *x;
+    size_t at, len;
+};
+
+/* Pieces of a patch; all: they are all of it. */
+struct pieces {
+    struct piece piece[DDP__I16_MOST];
+    int count;
+    bool all;
+};
+
+static void find_pieces(const struct ddp__conv_shape *s, const uint16_t *x,
+                        const struct ddp__i16_place *at, struct pieces *p)
+{
+    const struct ddp__conv *k = &s->conv;
+    int y = at->y * k->sh - k->top, left = at->x * k->sw - k->left;
+    int first = left < 0 ? -left : 0;
+    int end = left + k->kw > s->w ? s->w - left : k->kw;
+    size_t c = (size_t)s->c, image = at->image * (size_t)s->h;
+
+    p->count = 0;
+    p->all = first == 0 && end == k->kw && y >= 0 && y + k->kh <= s->h;
+    for (int i = 0; i < k->kh && first < end; i++) {
+        size_t row = (image + (size_t)(y + i)) * (size_t)s->w;
+
+        if (y + i >= 0 && y + i < s->h)
+            p->piece[p->count++] = (struct piece){
+                x + (row + (size_t)(left + first)) * c,
+                (size_t)(i * k->kw + first) * c, (size_t)(end - first) * c};
+    }
+}
+
+DDP__V16_INLINE __mmask32 mask_of(size_t left)
+{
+    return left < VALUES ? (1U << left) - 1 : 0xffffffff;
+}
+
+DDP__V16_INLINE __m512i load_pairs(const uint16_t *x, size_t left)
+{
+    return left < VALUES ? _mm512_maskz_loadu_epi16(mask_of(left), x)
+                         : _mm512_loadu_si512(x);
+}
+
+DDP__V16_INLINE float sum_of_squares(const struct pieces *p, v16 factor)
+{
+    v16 even = ZERO, odd = ZERO;
+
+    for (int j = 0; j < p->count; j++) {
+        const struct piece *v = &p->piece[j];
+
+        for (size_t i = 0; i < v->len; i += VALUES) {
+            __m512i pairs = load_pairs(v->x + i, v->len - i);
+            v16 low = MUL(ddp__i16_low(pairs), factor);
+            v16 high = MUL(ddp__i16_high(pairs), factor);
+
+            _mm_prefetch((const char *)(v->x + i) + AHEAD, _MM_HINT_T0);
+            even = FMA(low, low, even);
+            odd = FMA(high, high, odd);
+        }
+    }
+    return _mm512_reduce_add_ps(ADD(even, odd));
+}
+
+DDP__V16_INLINE v16 norm_of(const struct pieces *p)
+{
+    v16 factor, sum = SET(sum_of_squares(p, SET(1)));
+
+    if (!ddp__i16_out_of_range(sum, &factor))
+        return _mm512_sqrt_ps(sum);
+    sum = SET(sum_of_squares(p, factor));
+    return _mm512_div_ps(_mm512_sqrt_ps(sum), factor);
+}
+
+DDP__V16_INLINE void round_piece(const struct piece *v, v16 factor, uint16_t *q)
+{
+    for (size_t i = 0; i < v->len; i += VALUES) {
+        __m512i pairs = load_pairs(v->x + i, v->len - i);
+
+        _mm512_mask_storeu_epi16(
+            q + v->at + i, mask_of(v->len - i),
+            ddp__i16_pair(ddp__i16_low(pairs), ddp__i16_high(pairs), factor));
+    }
+}
+
+DDP__V16 void ddp__i16_rows(const struct ddp__conv_shape *s, const uint16_t *x,
+                            struct ddp__i16_place at, size_t rows, uint32_t *q,
+                            size_t ldq, float *unit)
+{
+    size_t len = (size_t)(s->conv.kh * s->conv.kw) * (size_t)s->c;
+    struct pieces p;
+
+    for (size_t i = 0; i < rows; i++, q += ldq) {
+        v16 factor;
+
+        find_pieces(s, x, &at, &p);
+        factor = ddp__i16_factor(norm_of(&p));
+        unit[i] = _mm512_cvtss_f32(ddp__i16_unit(factor));
+        if (!p.all)
+            memset(q, 0, ldq * sizeof(*q));
+        else if (len % 2)
+            q[len / 2] = 0;
+        for (int j = 0; j < p.count; j++)
+            round_piece(&p.piece[j], factor, (uint16_t *)q);
+        ddp__i16_next(s, &at);
+    }
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* i16_rows.h - what outputs see of an image, as rows of 16-bit integers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CPU_I16_ROWS_H
+#define DDP_CPU_I16_ROWS_H
+
+#include <stdint.h>
+
+#include "cpu/conv/shape.h"
+#include "cpu/isa.h"
+
+/* An output pixel. */
+struct ddp__i16_place {
+    size_t image;
+    int y, x;
+};
+
+struct ddp__i16_place ddp__i16_place(const struct ddp__conv_shape *s,
+                                     size_t output);
+void ddp__i16_next(const struct ddp__conv_shape *s, struct ddp__i16_place *at);
+
+/* The patches of `rows` outputs from `at` on, kh kw c values of bf16 each, as
+ * pairs of integers q[rows][ldq] in units of a row (i16_round.h).  Padding is
+ * 0, and so is what makes an odd length even. */
+DDP__X86_ONLY void ddp__i16_rows(const struct ddp__conv_shape *s,
+                                 const uint16_t *x, struct ddp__i16_place at,
+                                 size_t rows, uint32_t *q, size_t ldq,
+                                 float *unit);
+
+#endif
