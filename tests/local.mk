@@ -132,6 +132,7 @@ slow_programs = \
     %D%/fuzz_options \
     %D%/test_checkpoint \
     %D%/test_checkpoint_faults \
+    %D%/test_i16_conv \
     %D%/test_models \
     %D%/test_ops \
     %D%/test_ops_avx2 \

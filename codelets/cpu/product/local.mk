@@ -19,6 +19,8 @@ libddp_core_la_SOURCES += \
     %D%/gemm_t.h \
     %D%/gemm_v8.c \
     %D%/gemm_v8.h \
+    %D%/i16_conv.c \
+    %D%/i16_conv.h \
     %D%/i16_round.c \
     %D%/i16_round.h \
     %D%/i16_rows.c \
