@@ -100,6 +100,7 @@ int ddp__cpu_conv_run(const struct ddp__task *t)
     case DDP__WAY_WINO:
     case DDP__WAY_THIN:
     case DDP__WAY_AMX_PIXELS:
+    case DDP__WAY_I16:
     case DDP__WAY_INFER:
         return ddp__packed_run(t, p, NULL,
                                (float *)t->data[DDP__CONV_WEIGHT] + p->weights);

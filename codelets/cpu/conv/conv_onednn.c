@@ -8,6 +8,7 @@
 #include "cpu/cpu.h"
 #include "cpu/elementwise/act.h"
 #include "cpu/thread.h"
+#include "packed.h"
 #include "plan_shape.h"
 #include "plan_variant.h"
 
@@ -152,6 +153,13 @@ int ddp__conv_phases(const struct ddp__task *t, struct ddp__plan *p)
         struct ddp__plan *phase = p->phase[i];
         void *from = NULL;
 
+        if (phase && phase->way == DDP__WAY_I16) {
+            int rc = ddp__packed_phase(t, p, i / k->sw, i % k->sw);
+
+            if (rc < 0)
+                return rc;
+            continue;
+        }
         if (phase) {
             const struct ddp__conv_shape *s = &phase->shape;
             size_t room = (size_t)t->n * (size_t)s->h * (size_t)s->w *

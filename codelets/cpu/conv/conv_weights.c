@@ -16,8 +16,7 @@ struct pack_source {
     const float *w;
 };
 
-/* Of each filter, the tap that becomes tap `at` of the one turned round. */
-static size_t turned_tap(const struct ddp__plan *p, int at)
+size_t ddp__conv_turned_tap(const struct ddp__plan *p, int at)
 {
     const struct ddp__taps *t = &p->taps;
     const struct ddp__conv *k = &p->shape.conv;
@@ -34,7 +33,7 @@ static void flip_taps(const struct ddp__plan *p, const float *w, float *to)
 
     for (int i = 0; i < p->shape.o; i++, w += all * c)
         for (int at = 0; at < k->kh * k->kw; at++, to += c)
-            memcpy(to, w + turned_tap(p, at) * c, c * sizeof(*w));
+            memcpy(to, w + ddp__conv_turned_tap(p, at) * c, c * sizeof(*w));
 }
 
 static void pack_taps(const struct pack_source *f, void *to, int part)
@@ -48,7 +47,7 @@ static void pack_taps(const struct pack_source *f, void *to, int part)
 
     for (int at = 0; at < taps; at++)
         ddp__dnn_pack_tap(f->dnn, f->w, all,
-                          flips ? turned_tap(p, at) : (size_t)at, to,
+                          flips ? ddp__conv_turned_tap(p, at) : (size_t)at, to,
                           (size_t)at, part);
 }
 

@@ -11,4 +11,7 @@
 int ddp__conv_weights(const struct ddp__task *t, struct ddp__plan *p,
                       const struct ddp__dnn *d, struct ddp__pack **k, void **w);
 
+/* Of each filter, the tap that becomes tap `at` of the one turned round. */
+size_t ddp__conv_turned_tap(const struct ddp__plan *p, int at);
+
 #endif

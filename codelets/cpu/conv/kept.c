@@ -5,6 +5,7 @@
 
 #include "conv_norm.h"
 #include "cpu/amx/amx_weight.h"
+#include "cpu/product/i16_weight.h"
 #include "cpu/product/pixels.h"
 #include "cpu/thread.h"
 #include "cpu/wino/wino.h"
@@ -35,13 +36,15 @@ static size_t packed_size(const struct ddp__plan *p, size_t groups)
                   : ddp__dnn_packed_size(v->dnn);
 }
 
+static size_t copies_size(const struct ddp__plan *p);
+
 static size_t phases_size(const struct ddp__plan *p)
 {
     size_t size = 0;
 
     for (int i = 0; i < ddp__plan_phases(p); i++)
         if (p->phase[i])
-            size += packed_size(p->phase[i], 0);
+            size += copies_size(p->phase[i]);
     return size;
 }
 
@@ -58,6 +61,8 @@ static size_t copies_size(const struct ddp__plan *p)
         return ddp__pixels_packed_size(&s);
     case DDP__WAY_AMX_PIXELS:
         return ddp__amx_weight_size(&s);
+    case DDP__WAY_I16:
+        return ddp__i16_weight_size(&s);
     case DDP__WAY_INFER:
         return p->infer->packed_size(&s);
     case DDP__WAY_PATCHES:

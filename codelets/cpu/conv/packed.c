@@ -8,9 +8,12 @@
 #include "config.h"
 
 #include "conv_onednn.h"
+#include "conv_weights.h"
 #include "cpu/amx/amx_pixels.h"
 #include "cpu/amx/amx_weight.h"
 #include "cpu/backend.h"
+#include "cpu/product/i16_conv.h"
+#include "cpu/product/i16_weight.h"
 #include "cpu/product/pixels.h"
 #include "cpu/product/thin.h"
 #include "cpu/wino/wino.h"
@@ -134,10 +137,76 @@ static int run_pixels(const struct ddp__task *t, struct ddp__plan *p)
     return rc;
 }
 
+/* ---- products of integers ----------------------------------------------- */
+
+static int pack_integers(const void *arg, void *to, int part)
+{
+    const struct pack_source *f = arg;
+    const struct ddp__plan *p = f->plan;
+    struct ddp__conv_shape s = ddp__plan_shape(p, 1);
+    struct ddp__i16_filters filters = {
+        .w = f->w,
+        .by = f->by,
+        .turn = p->transposed,
+        .taps = (size_t)(p->taps.height * p->taps.width)};
+
+    for (int i = 0; p->transposed && i < s.conv.kh * s.conv.kw; i++)
+        filters.tap[i] = ddp__conv_turned_tap(p, i);
+    return ddp__i16_weight_pack(&s, &filters, part, to);
+}
+
+static int run_integers(const struct ddp__task *t, struct ddp__plan *p,
+                        const float *by, const float *bias,
+                        const struct ddp__i16_target *to)
+{
+    struct ddp__conv_shape s = ddp__plan_shape(p, t->n);
+    struct pack_source from = {p, t->data[WEIGHT], by};
+    struct ddp__pack *k;
+    int rc =
+        ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+                      &(struct ddp__packing){
+                          pack_integers, &from, ddp__i16_weight_parts(&s),
+                          ddp__i16_weight_size(&s), ddp__packed_key(t, p)});
+
+    if (rc < 0)
+        return rc;
+    rc = ddp__i16_conv_run(&s, t->data[IN], k->data, s.conv.bias ? bias : NULL,
+                           to);
+    ddp__pack_put(&p->packs, k);
+    return rc;
+}
+
+static int run_layer(const struct ddp__task *t, struct ddp__plan *p,
+                     const float *by, const float *bias)
+{
+    struct ddp__conv_shape s = ddp__plan_shape(p, t->n);
+    struct ddp__i16_target to = ddp__i16_target(&s, t->data[OUT]);
+
+    return run_integers(t, p, by, bias, &to);
+}
+
+/* Straight to its pixels of dx. */
+int ddp__packed_phase(const struct ddp__task *t, const struct ddp__plan *p,
+                      int a, int b)
+{
+    const struct ddp__conv_shape *s = &p->shape;
+    size_t c = (size_t)s->c, row = (size_t)s->w * c;
+    struct ddp__i16_target to = {.y = (uint16_t *)t->data[OUT] +
+                                      (size_t)a * row + (size_t)b * c,
+                                 .pixel = (size_t)s->conv.sw * c,
+                                 .row = (size_t)s->conv.sh * row,
+                                 .image = (size_t)s->h * row};
+
+    return run_integers(t, p->phase[a * s->conv.sw + b], NULL, NULL, &to);
+}
+
+/* ---- any ---------------------------------------------------------------- */
+
 bool ddp__packed_has(const struct ddp__plan *p)
 {
     return p->way == DDP__WAY_WINO || p->way == DDP__WAY_THIN ||
-           p->way == DDP__WAY_AMX_PIXELS || p->way == DDP__WAY_INFER;
+           p->way == DDP__WAY_AMX_PIXELS || p->way == DDP__WAY_I16 ||
+           p->way == DDP__WAY_INFER;
 }
 
 int ddp__packed_run(const struct ddp__task *t, struct ddp__plan *p,
@@ -147,5 +216,7 @@ int ddp__packed_run(const struct ddp__task *t, struct ddp__plan *p,
         return run_wino(t, p, by, bias);
     if (p->way == DDP__WAY_INFER)
         return run_inference(t, p, by, bias);
+    if (p->way == DDP__WAY_I16)
+        return run_layer(t, p, by, bias);
     return run_pixels(t, p);
 }

@@ -14,6 +14,11 @@ bool ddp__packed_has(const struct ddp__plan *p);
 int ddp__packed_run(const struct ddp__task *t, struct ddp__plan *p,
                     const float *by, const float *bias);
 
+/* Phase (a, b) of a data gradient, whose plan has one that multiplies integers.
+ */
+int ddp__packed_phase(const struct ddp__task *t, const struct ddp__plan *p,
+                      int a, int b);
+
 /* What names the weights of a task if other processes may have them packed; 0:
  * none have. */
 uint64_t ddp__packed_key(const struct ddp__task *t, const struct ddp__plan *p);

@@ -85,6 +85,8 @@ static int phase_new(struct ddp__plan **out, const struct ddp__conv_shape *s,
     if ((rc = plan_of_layer(out, &phase, DDP__BWD_X)) < 0)
         return rc;
     (*out)->taps = taps;
+    if (ddp__way_takes_integers(*out))
+        (*out)->way = DDP__WAY_I16;
     return (*out)->transposed ? 0
                               : ddp__fail(DDP_ENODEV, "a phase with cut edges");
 }

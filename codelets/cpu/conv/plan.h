@@ -37,6 +37,7 @@ enum ddp__way {
     DDP__WAY_WINO,
     DDP__WAY_THIN,
     DDP__WAY_AMX_PIXELS,
+    DDP__WAY_I16,
     DDP__WAY_INFER, /* infer */
     DDP__WAY_DEPTHWISE_TRAIN,
     /* weight gradient */

@@ -11,6 +11,7 @@
 #include "cpu/depthwise/depthwise_train.h"
 #include "cpu/onednn/onednn_wrong.h"
 #include "cpu/product/dense.h"
+#include "cpu/product/i16_conv.h"
 #include "cpu/product/skinny.h"
 #include "cpu/product/taps.h"
 #include "cpu/product/thin.h"
@@ -33,6 +34,7 @@ const char *ddp__way_kernel(const struct ddp__plan *p)
         [DDP__WAY_WINO] = "Winograd",
         [DDP__WAY_THIN] = "products of pixels",
         [DDP__WAY_AMX_PIXELS] = "products of pixels on AMX",
+        [DDP__WAY_I16] = "products of integers",
         [DDP__WAY_DEPTHWISE_TRAIN] = "depthwise rows",
         [DDP__WAY_WINO_WGRAD] = "Winograd",
     };
@@ -89,6 +91,13 @@ static enum ddp__way way_of_gradient(struct ddp__plan *p, bool pays)
     return p->gradient ? DDP__WAY_GRADIENT : DDP__WAY_PRIMITIVE;
 }
 
+bool ddp__way_takes_integers(const struct ddp__plan *p)
+{
+    struct ddp__conv_shape s = ddp__plan_shape(p, p->shape.n);
+
+    return (p->pass == DDP__FWD || p->transposed) && ddp__i16_conv_fits(&s);
+}
+
 /* 1x1 of training. */
 static enum ddp__way way_of_pixels(const struct ddp__plan *p)
 {
@@ -114,6 +123,8 @@ static enum ddp__way way_of_layer(struct ddp__plan *p,
         return DDP__WAY_TAPS;
     if (!pays && ddp__wino_fits(s) && (p->pass == DDP__FWD || p->transposed))
         return DDP__WAY_WINO;
+    if (ddp__way_takes_integers(p))
+        return DDP__WAY_I16;
     if (c->op == DDP__OP_CONV_NORM) {
         p->infer = ddp__infer_of(s);
         return p->infer ? DDP__WAY_INFER : DDP__WAY_PRIMITIVE;
