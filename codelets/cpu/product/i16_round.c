@@ -11,6 +11,8 @@
 #ifdef DDP__X86
 #include "i16_unit.h"
 
+enum { GROUP = 16 }; /* rows */
+
 /* ---- rows --------------------------------------------------------------- */
 
 DDP__V16_INLINE float sum_of_row(const float *v, size_t len, v16 factor)
@@ -25,31 +27,46 @@ DDP__V16_INLINE float sum_of_row(const float *v, size_t len, v16 factor)
     return _mm512_reduce_add_ps(sum);
 }
 
-DDP__V16_INLINE v16 norm_of_row(const float *v, size_t len)
+/* What `rows` rows, a group at most, are multiplied by.  Roots and quotients
+ * take as long as all else of a short row: one of 16 vectors at a time. */
+DDP__V16_INLINE void find_factors(size_t rows, size_t len, const float *v,
+                                  size_t ldv, float *factor)
 {
-    v16 factor, sum = SET(sum_of_row(v, len, SET(1)));
+    float sum[GROUP] = {0}, by[GROUP];
+    v16 small_by;
+    __mmask16 again;
 
-    if (!ddp__i16_out_of_range(sum, &factor))
-        return _mm512_sqrt_ps(sum);
-    sum = SET(sum_of_row(v, len, factor));
-    return _mm512_div_ps(_mm512_sqrt_ps(sum), factor);
+    for (size_t i = 0; i < rows; i++)
+        sum[i] = sum_of_row(v + i * ldv, len, SET(1));
+    again = ddp__i16_out_of_range(LOAD(sum), &small_by);
+    STORE(by, small_by);
+    for (size_t i = 0; again && i < rows; i++)
+        if (again >> i & 1)
+            sum[i] = sum_of_row(v + i * ldv, len, SET(by[i]));
+    STORE(factor,
+          ddp__i16_factor(_mm512_div_ps(_mm512_sqrt_ps(LOAD(sum)), LOAD(by))));
 }
 
 DDP__V16 void ddp__i16_round_rows(size_t rows, size_t len, const float *v,
                                   size_t ldv, void *q, size_t ldq, float *unit)
 {
     char *to = q;
+    float factor[GROUP];
+    size_t n;
 
-    for (size_t i = 0; i < rows; i++, v += ldv, to += 4 * ldq) {
-        v16 factor = ddp__i16_factor(norm_of_row(v, len));
+    for (; rows > 0; rows -= n, unit += n) {
+        n = rows < GROUP ? rows : GROUP;
+        find_factors(n, len, v, ldv, factor);
+        _mm512_mask_storeu_ps(unit, ddp__mask16(n),
+                              ddp__i16_unit(LOAD(factor)));
+        for (size_t i = 0; i < n; i++, v += ldv, to += 4 * ldq)
+            for (size_t j = 0; j < len; j += 16) {
+                __m512i x =
+                    _mm512_cvtps_epi32(MUL(LOAD(v + j), SET(factor[i])));
 
-        unit[i] = _mm512_cvtss_f32(ddp__i16_unit(factor));
-        for (size_t j = 0; j < len; j += 16) {
-            __m512i x = _mm512_cvtps_epi32(MUL(LOAD(v + j), factor));
-
-            _mm256_storeu_si256((void *)(to + 2 * j),
-                                _mm512_cvtsepi32_epi16(x));
-        }
+                _mm256_storeu_si256((void *)(to + 2 * j),
+                                    _mm512_cvtsepi32_epi16(x));
+            }
     }
 }
 

@@ -34,7 +34,11 @@ void ddp__i16_next(const struct ddp__conv_shape *s, struct ddp__i16_place *at)
 #ifdef DDP__X86
 #include "i16_unit.h"
 
-enum { VALUES = 32, AHEAD = 4 << 10 /* bytes that are on their way */ };
+enum {
+    VALUES = 32,    /* of a vector */
+    GROUP = 16,     /* patches */
+    AHEAD = 4 << 10 /* bytes that are on their way */
+};
 
 /* Values that are in the image, and their place in the patch. */
 struct piece {
@@ -101,14 +105,24 @@ DDP__V16_INLINE float sum_of_squares(const struct pieces *p, v16 factor)
     return _mm512_reduce_add_ps(ADD(even, odd));
 }
 
-DDP__V16_INLINE v16 norm_of(const struct pieces *p)
+/* What `rows` patches, a group at most, are multiplied by.  Roots and quotients
+ * take as long as all else of a short patch: one of 16 vectors at a time. */
+DDP__V16_INLINE void find_factors(const struct pieces *p, size_t rows,
+                                  float *factor)
 {
-    v16 factor, sum = SET(sum_of_squares(p, SET(1)));
+    float sum[GROUP] = {0}, by[GROUP];
+    v16 small_by;
+    __mmask16 again;
 
-    if (!ddp__i16_out_of_range(sum, &factor))
-        return _mm512_sqrt_ps(sum);
-    sum = SET(sum_of_squares(p, factor));
-    return _mm512_div_ps(_mm512_sqrt_ps(sum), factor);
+    for (size_t i = 0; i < rows; i++)
+        sum[i] = sum_of_squares(&p[i], SET(1));
+    again = ddp__i16_out_of_range(LOAD(sum), &small_by);
+    STORE(by, small_by);
+    for (size_t i = 0; again && i < rows; i++)
+        if (again >> i & 1)
+            sum[i] = sum_of_squares(&p[i], SET(by[i]));
+    STORE(factor,
+          ddp__i16_factor(_mm512_div_ps(_mm512_sqrt_ps(LOAD(sum)), LOAD(by))));
 }
 
 DDP__V16_INLINE void round_piece(const struct piece *v, v16 factor, uint16_t *q)
@@ -122,26 +136,35 @@ DDP__V16_INLINE void round_piece(const struct piece *v, v16 factor, uint16_t *q)
     }
 }
 
+/* A patch in a row of integers. */
+DDP__V16_INLINE void round_patch(const struct pieces *p, size_t len, v16 factor,
+                                 uint32_t *q, size_t ldq)
+{
+    if (!p->all)
+        memset(q, 0, ldq * sizeof(*q));
+    else if (len % 2)
+        q[len / 2] = 0;
+    for (int i = 0; i < p->count; i++)
+        round_piece(&p->piece[i], factor, (uint16_t *)q);
+}
+
 DDP__V16 void ddp__i16_rows(const struct ddp__conv_shape *s, const uint16_t *x,
                             struct ddp__i16_place at, size_t rows, uint32_t *q,
                             size_t ldq, float *unit)
 {
-    size_t len = (size_t)(s->conv.kh * s->conv.kw) * (size_t)s->c;
-    struct pieces p;
+    size_t len = (size_t)(s->conv.kh * s->conv.kw) * (size_t)s->c, n;
+    struct pieces p[GROUP];
+    float factor[GROUP];
 
-    for (size_t i = 0; i < rows; i++, q += ldq) {
-        v16 factor;
-
-        find_pieces(s, x, &at, &p);
-        factor = ddp__i16_factor(norm_of(&p));
-        unit[i] = _mm512_cvtss_f32(ddp__i16_unit(factor));
-        if (!p.all)
-            memset(q, 0, ldq * sizeof(*q));
-        else if (len % 2)
-            q[len / 2] = 0;
-        for (int j = 0; j < p.count; j++)
-            round_piece(&p.piece[j], factor, (uint16_t *)q);
-        ddp__i16_next(s, &at);
+    for (; rows > 0; rows -= n, unit += n) {
+        n = rows < GROUP ? rows : GROUP;
+        for (size_t i = 0; i < n; i++, ddp__i16_next(s, &at))
+            find_pieces(s, x, &at, &p[i]);
+        find_factors(p, n, factor);
+        _mm512_mask_storeu_ps(unit, ddp__mask16(n),
+                              ddp__i16_unit(LOAD(factor)));
+        for (size_t i = 0; i < n; i++, q += ldq)
+            round_patch(&p[i], len, SET(factor[i]), q, ldq);
     }
 }
 
