@@ -50,6 +50,14 @@ static const struct row rows[] = {
     {1, 1, 1, 33, 1, 1, 1, 0, 1},    /* one pixel */
 };
 
+/* Rows of taps together. */
+static const struct row taps_rows[] = {
+    {2, 23, 30, 3, 64, 7, 2, 3, 1}, /* the first layer, an odd image */
+    {1, 6, 5, 5, 17, 5, 1, 2, 1},   /* more than a panel, an odd channel */
+    {2, 2, 3, 3, 16, 11, 4, 5, 1},  /* wider than the image */
+    {1, 9, 9, 4, 20, 4, 1, 0, 1},   /* no padding */
+};
+
 static const struct row thin_rows[] = {
     {2, 61, 43, 16, 96, 1, 1, 0, 1}, /* several groups of blocks */
     {1, 40, 33, 32, 16, 1, 1, 0, 1}, /* dy has fewer channels */
@@ -369,6 +377,9 @@ int main(void)
             test_integers(&rows[i]);
     }
     test_few();
+    for (size_t i = 0; i < sizeof(taps_rows) / sizeof(taps_rows[0]); i++)
+        if (ddp__avx512_vnni_here())
+            test_integers(&taps_rows[i]);
     for (size_t i = 0; i < sizeof(thin_rows) / sizeof(thin_rows[0]); i++) {
         test_thin(&thin_rows[i], false);
         test_thin(&thin_rows[i], true);

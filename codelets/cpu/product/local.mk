@@ -68,5 +68,7 @@ libddp_core_la_SOURCES += \
     %D%/wgrad.c \
     %D%/wgrad_panel.c \
     %D%/wgrad_panel.h \
+    %D%/wgrad_rows.c \
+    %D%/wgrad_rows.h \
     %D%/wgrad_thin.c
 endif
