@@ -293,6 +293,8 @@ const struct check_row op_rows[] = {
      .y = {1, 1, 19}},
     {CHECK_DENSE, "100 to 70, many samples", OF(19, 20), .x = {1, 1, 100},
      .y = {1, 1, 70}, .call.dense = {.bias = true, .act = DDP_RELU}},
+    {CHECK_DENSE, "100 to 70, 65 samples", OF(65, 66), .x = {1, 1, 100},
+     .y = {1, 1, 70}, .call.dense = {.bias = true, .act = DDP_RELU}},
     {CHECK_DENSE, "with relu", OF(4, 5), .x = {1, 1, 9}, .y = {1, 1, 17},
      .call.dense = {.bias = true, .act = DDP_RELU}},
     {CHECK_DENSE, "with relu6, no bias", OF(2, 2), .x = {1, 1, 30},

@@ -91,11 +91,17 @@ static enum ddp__way way_of_gradient(struct ddp__plan *p, bool pays)
     return p->gradient ? DDP__WAY_GRADIENT : DDP__WAY_PRIMITIVE;
 }
 
-bool ddp__way_takes_integers(const struct ddp__plan *p)
+/* oneDNN has data gradients of dense layers as such. */
+bool ddp__way_takes_integers(struct ddp__plan *p)
 {
-    struct ddp__conv_shape s = ddp__plan_shape(p, p->shape.n);
+    struct ddp__conv_shape s = p->shape;
+    bool turns = p->pass == DDP__BWD_X;
+    bool can = !turns || ddp__plan_transpose(&p->shape, &s) || s.dense;
 
-    return (p->pass == DDP__FWD || p->transposed) && ddp__i16_conv_fits(&s);
+    if (!can || !ddp__i16_conv_fits(&s))
+        return false;
+    p->transposed = turns;
+    return true;
 }
 
 /* 1x1 of training. */

@@ -9,9 +9,9 @@
 /* Set the way of a new plan of c, and its patch, gap or infer. */
 void ddp__way_choose(struct ddp__plan *p, const struct ddp__call *c);
 
-/* Whether a plan is a forward pass, or a data gradient as such, by products of
- * integers. */
-bool ddp__way_takes_integers(const struct ddp__plan *p);
+/* Whether a plan is a forward pass, or a data gradient as such (which is then
+ * said), by products of integers. */
+bool ddp__way_takes_integers(struct ddp__plan *p);
 
 /* The name of libddp's kernel that computes all of it; NULL: primitives do. */
 const char *ddp__way_kernel(const struct ddp__plan *p);
