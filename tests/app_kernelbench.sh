@@ -32,7 +32,8 @@ for pass in conv_fwd conv_bwd_x conv_bwd_w; do
     rows wino_line $pass 4
     rows taps $pass 3
 done
-rows wgrad conv_bwd_w 4
+rows wgrad conv_bwd_w 6
+rows i16_conv conv_fwd 11
 rows bias conv_bwd_w 7
 rows "depthwise_wgrad" conv_bwd_w 2
 rows "depthwise_train" conv_fwd 16

@@ -24,21 +24,39 @@ static double seconds_of_layers(const struct profile *p)
     return sum;
 }
 
+/* Kernels that libddp has in place of oneDNN's unless these are 0. */
+static const char *const own[] = {"DDP_WINOGRAD", "DDP_BF16_INTEGERS"};
+
+enum { OWN = sizeof(own) / sizeof(*own) };
+
+/* Those that the environment does not set: off, or as they were. */
+static void turn_off(bool unset[OWN])
+{
+    for (int i = 0; i < OWN; i++)
+        if ((unset[i] = !getenv(own[i])))
+            setenv(own[i], "0", 1);
+}
+
+static void turn_on(const bool unset[OWN])
+{
+    for (int i = 0; i < OWN; i++)
+        if (unset[i])
+            unsetenv(own[i]);
+}
+
 int layers_speed(const struct bench_settings *s, int64_t batch, double *img)
 {
-    const char *set = getenv("DDP_WINOGRAD");
     int64_t lanes = batch / s->sub_batch, workers = bench_workers(s->workers);
     struct bench_settings few = *s;
     struct profile p;
+    bool unset[OWN];
     double seconds;
     int rc;
 
     few.steps = FEW;
-    if (!set)
-        setenv("DDP_WINOGRAD", "0", 1);
+    turn_off(unset);
     rc = bench_profile(&few, &p, NULL, NULL);
-    if (!set)
-        unsetenv("DDP_WINOGRAD");
+    turn_on(unset);
     seconds = seconds_of_layers(&p);
     profile_free(&p);
     lanes = lanes < workers ? lanes : workers;

@@ -9,8 +9,8 @@
 #include "settings.h"
 
 /* Images a second if the workers ran nothing but convolutions and dense layers,
- * in steps of so many images and without our Winograd convolutions: *img; 0:
- * not known.  OPTS_GO, or an exit code after a message. */
+ * in steps of so many images, without our Winograd convolutions and products of
+ * integers: *img; 0: not known.  OPTS_GO, or an exit code after a message. */
 int layers_speed(const struct bench_settings *s, int64_t batch, double *img);
 
 #endif

@@ -65,8 +65,10 @@ static const char *cpu_describe(void)
     static char text[96];
 
 #ifdef HAVE_ONEDNN
+    const char *bf16 = ddp__i16_here() ? ", bf16 as integers" : ", bf16";
+
     snprintf(text, sizeof(text), "%s %s, loops %s%s%s", ddp__dnn_version(),
-             ddp__dnn_isa(), clone_name(), fast_bf16() ? ", bf16" : "",
+             ddp__dnn_isa(), clone_name(), fast_bf16() ? bf16 : "",
              ddp__wino_off() ? ", no Winograd" : "");
 #else
     snprintf(text, sizeof(text), "plain C, loops %s", clone_name());
