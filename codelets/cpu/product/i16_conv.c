@@ -9,19 +9,19 @@
  * An Intel Xeon whose AMX is hidden, one core, idle, least milliseconds of 8
  * images forward and of the data gradient, weights changed before: f32 (by
  * oneDNN 2.6 but for the first three), bf16 by oneDNN, which multiplies it with
- * vdpbf16ps, and in this way:
+ * vdpbf16ps, and in this way ("by 2": of stride 2):
  *
- *     1x1, 56x56, 64 to 256             5.5  5.5    9.9 10.1   4.0 3.7
- *     1x1, 56x56, 256 to 64             5.6  5.5   10.1  9.9   3.7 4.0
- *     1x1, 28x28, 128 to 512            5.1  5.3    9.8  9.7   3.0 3.0
- *     1x1, 14x14, 1024 to 256           5.3  5.8    9.7  9.9   2.7 2.9
- *     1x1, 7x7, 512 to 2048             6.7  6.5   10.4 10.8   3.2 3.8
- *     1x1 of stride 2, 56x56, 256 to 512  10.4 14.4   19.5 20.6   5.6 7.2
- *     3x3 of stride 2, 56x56, 128       11.6 12.8   21.2 21.5   6.3 7.3
- *     3x3 of stride 2, 14x14, 512       14.6 14.6   21.5 22.7   7.3 9.4
- *     7x7 of stride 2, 224x224, 3 to 64 11.6        28.7       11.9
- *     1x1, 14x14, 576 to 96, 16 images   2.2  2.2    4.1  4.2   1.3 1.4
- *     dense, 512 to 1000, 128 samples    1.0  1.0    1.7  1.8   0.7 0.9
+ *     1x1, 56x56, 64 to 256              5.5  5.5   9.9 10.1   4.0 3.7
+ *     1x1, 56x56, 256 to 64              5.6  5.5  10.1  9.9   3.7 4.0
+ *     1x1, 28x28, 128 to 512             5.1  5.3   9.8  9.7   3.0 3.0
+ *     1x1, 14x14, 1024 to 256            5.3  5.8   9.7  9.9   2.7 2.9
+ *     1x1, 7x7, 512 to 2048              6.7  6.5  10.4 10.8   3.2 3.8
+ *     1x1 by 2, 56x56, 256 to 512       10.4 14.4  19.5 20.6   5.6 7.2
+ *     3x3 by 2, 56x56, 128 to 128       11.6 12.8  21.2 21.5   6.3 7.3
+ *     3x3 by 2, 14x14, 512 to 512       14.6 14.6  21.5 22.7   7.3 9.4
+ *     7x7 by 2, 224x224, 3 to 64        11.6       28.7       11.9
+ *     1x1, 14x14, 576 to 96, 16 images   2.2  2.2   4.1  4.2   1.3 1.4
+ *     dense, 512 to 1000, 128 samples    1.0  1.0   1.7  1.8   0.7 0.9
  *
  * Where a filter has fewer than 32 values oneDNN is as fast, and in dense
  * layers of few samples, whose weights take longer to round than to multiply:
