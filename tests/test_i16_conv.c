@@ -341,6 +341,23 @@ static void test_factors(void)
     layer_free(&l);
 }
 
+/* Squares of weights that are 0 or infinite in f32. */
+static void test_range(bool turn, float scale)
+{
+    struct layer l;
+    char name[40];
+
+    layer_new(&l, &rows[0], turn);
+    for (size_t i = 0; i < (size_t)(3 * l.s.c * l.s.o); i++)
+        l.w[i] *= scale;
+    pack(&l);
+    run(&l, &l.s, l.x, l.y);
+    snprintf(name, sizeof(name), "weights of %g%s", (double)scale,
+             turn ? ", turned" : "");
+    test_errors(&l, name);
+    layer_free(&l);
+}
+
 /* A NaN concerns the outputs that see it, and vectors of zeros are zero. */
 static void test_special(void)
 {
@@ -392,6 +409,10 @@ int main(void)
     test_factors();
     test_sum(DDP_RELU);
     test_sum(DDP_SILU);
+    for (int turn = 0; turn < 2; turn++) {
+        test_range(turn, 1e-25F);
+        test_range(turn, 1e25F);
+    }
     test_special();
     test_choice();
     return done_testing();

@@ -14,6 +14,7 @@
 enum {
     VECTOR = DDP__GEMM_VECTOR,
     PANEL = DDP__GEMM_PANEL,
+    PANELS = 8,     /* of a part at least, for long rows */
     SHARE = 1 << 16 /* weights of a part: some 20 us */
 };
 
@@ -42,15 +43,113 @@ static size_t panels_of(const struct ddp__conv_shape *s)
     return (ddp__i16_columns(s) + PANEL - 1) / PANEL;
 }
 
+/* Of at least some panels. */
 int ddp__i16_weight_parts(const struct ddp__conv_shape *s)
 {
     size_t parts = ddp__i16_columns(s) * values_of(s) / SHARE + 1;
-    size_t panels = panels_of(s);
+    size_t most = (panels_of(s) + PANELS - 1) / PANELS;
 
-    return (int)(parts < panels ? parts : panels);
+    return (int)(parts < most ? parts : most);
 }
 
 #ifdef DDP__X86
+#include "i16_unit.h"
+
+/* ---- filters that lie in columns ---------------------------------------- */
+
+/* Filters of a turned layer are columns of its weights.  Some panels are made
+ * together, so that rows are read in long pieces: lines of one panel are as far
+ * apart as rows, and would evict each other from the caches. */
+struct columns {
+    const struct ddp__conv_shape *s;
+    const struct ddp__i16_filters *f;
+    size_t pairs, o, all, first, end; /* columns from first to before end */
+    uint32_t *to;
+    float *unit, *by; /* of all; by: factors */
+};
+
+DDP__V16_INLINE v16 load_columns(const struct columns *p, const float *row,
+                                 size_t j)
+{
+    if (j + VECTOR <= p->o)
+        return LOAD(row + j);
+    return _mm512_maskz_loadu_ps(ddp__mask16(p->o > j ? p->o - j : 0), row + j);
+}
+
+/* unit = sums of squares, times by^2. */
+DDP__V16 static void sum_columns(const struct columns *p)
+{
+    size_t taps = (size_t)(p->s->conv.kh * p->s->conv.kw);
+    size_t step = p->f->taps * p->o;
+
+    for (size_t j = p->first; j < p->end; j += VECTOR)
+        STORE(p->unit + j, ZERO);
+    for (size_t i = 0; i < taps; i++) {
+        const float *w = p->f->w + p->f->tap[i] * p->o;
+
+        for (int c = 0; c < p->s->c; c++, w += step)
+            for (size_t j = p->first; j < p->end; j += VECTOR) {
+                v16 x = MUL(load_columns(p, w, j), LOAD(p->by + j));
+
+                STORE(p->unit + j, FMA(x, x, LOAD(p->unit + j)));
+            }
+    }
+}
+
+/* by = what columns are multiplied by. */
+DDP__V16 static void find_columns(const struct columns *p)
+{
+    __mmask16 again = 0;
+
+    for (size_t j = p->first; j < p->end; j += VECTOR)
+        STORE(p->by + j, SET(1));
+    sum_columns(p);
+    for (size_t j = p->first; j < p->end; j += VECTOR) {
+        v16 by;
+
+        again |= ddp__i16_out_of_range(LOAD(p->unit + j), &by);
+        STORE(p->by + j, by);
+    }
+    if (again)
+        sum_columns(p);
+    for (size_t j = p->first; j < p->end; j += VECTOR) {
+        v16 norm =
+            _mm512_div_ps(_mm512_sqrt_ps(LOAD(p->unit + j)), LOAD(p->by + j));
+
+        STORE(p->by + j, ddp__i16_factor(norm));
+        STORE(p->unit + j, ddp__i16_unit(LOAD(p->by + j)));
+    }
+}
+
+/* Pair i of column j in its panel. */
+static uint32_t *place(const struct columns *p, size_t i, size_t j)
+{
+    size_t panel = j / PANEL * PANEL;
+    size_t wide = p->all - panel < PANEL ? VECTOR : PANEL;
+
+    return p->to + panel * p->pairs + i * wide + j % PANEL;
+}
+
+/* Of an even number of channels. */
+DDP__V16 static void pack_columns(const struct columns *p)
+{
+    size_t taps = (size_t)(p->s->conv.kh * p->s->conv.kw);
+    size_t step = p->f->taps * p->o, pair = 0;
+
+    find_columns(p);
+    for (size_t i = 0; i < taps; i++) {
+        const float *w = p->f->w + p->f->tap[i] * p->o;
+
+        for (int c = 0; c < p->s->c; c += 2, w += 2 * step, pair++)
+            for (size_t j = p->first; j < p->end; j += VECTOR)
+                _mm512_storeu_si512(place(p, pair, j),
+                                    ddp__i16_pair(load_columns(p, w, j),
+                                                  load_columns(p, w + step, j),
+                                                  LOAD(p->by + j)));
+    }
+}
+
+/* ---- panel by panel ------------------------------------------------------ */
 
 /* Filters from `first` on, `wide` of them with those that are not there, as
  * to[values][wide]: of w turned, rows of it. */
@@ -82,25 +181,51 @@ static void fill_panel(const struct ddp__conv_shape *s,
                           first, wide, to);
 }
 
+/* Panels from `first` to before `end`; room: [values][PANEL] */
+static void pack_panels(const struct ddp__conv_shape *s,
+                        const struct ddp__i16_filters *f, size_t first,
+                        size_t end, uint32_t *to, float *room)
+{
+    size_t values = values_of(s), pairs = ddp__i16_pairs(s);
+    size_t all = ddp__i16_columns(s);
+    float *unit = (float *)(void *)(to + pairs * all);
+
+    for (size_t i = first * PANEL; i < end * PANEL; i += PANEL) {
+        size_t wide = all - i < PANEL ? VECTOR : PANEL;
+
+        fill_panel(s, f, i, wide, room);
+        ddp__i16_round_columns(values, wide, room, wide, to + i * pairs, wide,
+                               unit + i);
+    }
+}
+
 int ddp__i16_weight_pack(const struct ddp__conv_shape *s,
                          const struct ddp__i16_filters *f, int part,
                          uint32_t *to)
 {
     size_t values = values_of(s), pairs = ddp__i16_pairs(s);
     size_t panels = panels_of(s), parts = (size_t)ddp__i16_weight_parts(s);
-    size_t all = ddp__i16_columns(s), at = (size_t)part;
-    float *unit = (float *)(void *)(to + pairs * all);
-    float *panel = ddp__scratch(values * PANEL * sizeof(*panel));
+    size_t first = panels * (size_t)part / parts, all = ddp__i16_columns(s);
+    size_t end = panels * ((size_t)part + 1) / parts;
+    size_t need = values * PANEL > all ? values * PANEL : all;
+    float *room = ddp__scratch(need * sizeof(*room));
 
-    if (!panel)
+    if (!room)
         return DDP_ENOMEM;
-    for (size_t p = panels * at / parts; p < panels * (at + 1) / parts; p++) {
-        size_t first = p * PANEL, wide = all - first < PANEL ? VECTOR : PANEL;
-
-        fill_panel(s, f, first, wide, panel);
-        ddp__i16_round_columns(values, wide, panel, wide, to + first * pairs,
-                               wide, unit + first);
-    }
+    if (f->turn && s->c % 2 == 0)
+        pack_columns(
+            &(struct columns){.s = s,
+                              .f = f,
+                              .pairs = pairs,
+                              .o = (size_t)s->o,
+                              .all = all,
+                              .first = first * PANEL,
+                              .end = end * PANEL < all ? end * PANEL : all,
+                              .to = to,
+                              .unit = (float *)(void *)(to + pairs * all),
+                              .by = room});
+    else
+        pack_panels(s, f, first, end, to, room);
     return 0;
 }
 
