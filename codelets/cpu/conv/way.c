@@ -22,7 +22,7 @@
 #include "way.h"
 
 /* Rows of fewer pixels are narrow; wide ones are not made longer than this. */
-enum { NARROW = 8, MOST_PIXELS = 1 << 16 };
+enum { NARROW = 8, MOST_PIXELS = 1 << 16, FEW_OUTPUTS = 256 };
 
 const char *ddp__way_kernel(const struct ddp__plan *p)
 {
@@ -74,6 +74,16 @@ static int gap_of(const struct ddp__plan *p)
 
 /* ---- libddp's kernels --------------------------------------------------- */
 
+/* In training each step packs the weights: Winograd's are four times as large
+ * as integers, which take longer to multiply. */
+static bool has_few_outputs(const struct ddp__plan *p)
+{
+    const struct ddp__conv_shape *s = &p->shape;
+
+    return s->type == DDP_BF16 && ddp__i16_here() &&
+           (int64_t)s->n * s->oh * s->ow <= FEW_OUTPUTS;
+}
+
 /* pays: as products of patches. */
 static enum ddp__way way_of_gradient(struct ddp__plan *p, bool pays)
 {
@@ -85,7 +95,7 @@ static enum ddp__way way_of_gradient(struct ddp__plan *p, bool pays)
         return DDP__WAY_TAPS;
     if (!pays && ddp__dense_fits(s, DDP__BWD_W))
         return DDP__WAY_DENSE;
-    if (!pays && ddp__wino_fits(s))
+    if (!pays && ddp__wino_fits(s) && !has_few_outputs(p))
         return DDP__WAY_WINO_WGRAD;
     p->gradient = ddp__gradient_of(s);
     return p->gradient ? DDP__WAY_GRADIENT : DDP__WAY_PRIMITIVE;
@@ -127,7 +137,8 @@ static enum ddp__way way_of_layer(struct ddp__plan *p,
         return DDP__WAY_SKINNY;
     if (c->op != DDP__OP_CONV_NORM && ddp__taps_fits(s, p->pass))
         return DDP__WAY_TAPS;
-    if (!pays && ddp__wino_fits(s) && (p->pass == DDP__FWD || p->transposed))
+    if (!pays && ddp__wino_fits(s) && (p->pass == DDP__FWD || p->transposed) &&
+        (c->op == DDP__OP_CONV_NORM || !has_few_outputs(p)))
         return DDP__WAY_WINO;
     if (ddp__way_takes_integers(p))
         return DDP__WAY_I16;
