@@ -58,10 +58,10 @@ struct layer {
     struct ddp__conv_shape s;
     struct ddp__i16_filters f;
     uint16_t *x, *y;
-    void *map;
+    void *map, *bias_map;
     float *w, *bias;
     uint32_t *packed;
-    size_t pixels, mapped; /* pixels: of an output */
+    size_t pixels, mapped, bias_mapped; /* pixels: of an output */
 };
 
 /* ---- layers ------------------------------------------------------------- */
@@ -125,7 +125,10 @@ static void layer_new(struct layer *l, const struct row *r, bool turn)
         l->x[i] = ddp__to_bf16(r->scale * random_float());
     l->y = new_array(outputs + GUARD, sizeof(*l->y));
     l->w = random_floats((size_t)((r->k * r->k + 2) * r->c * r->o));
-    l->bias = random_floats((size_t)r->o);
+    l->bias = new_at_edge((size_t)r->o * sizeof(*l->bias), &l->bias_map,
+                          &l->bias_mapped);
+    for (int i = 0; i < r->o; i++)
+        l->bias[i] = random_float();
     l->packed = new_array(ddp__i16_weight_size(&l->s), 1);
     choose_filters(l, turn);
     pack(l);
@@ -136,7 +139,7 @@ static void layer_free(struct layer *l)
     munmap(l->map, l->mapped);
     free(l->y);
     free(l->w);
-    free(l->bias);
+    munmap(l->bias_map, l->bias_mapped);
     free(l->packed);
 }
 

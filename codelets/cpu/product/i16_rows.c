@@ -137,13 +137,11 @@ DDP__V16_INLINE void round_piece(const struct piece *v, v16 factor, uint16_t *q)
 }
 
 /* A patch in a row of integers. */
-DDP__V16_INLINE void round_patch(const struct pieces *p, size_t len, v16 factor,
+DDP__V16_INLINE void round_patch(const struct pieces *p, v16 factor,
                                  uint32_t *q, size_t ldq)
 {
     if (!p->all)
         memset(q, 0, ldq * sizeof(*q));
-    else if (len % 2)
-        q[len / 2] = 0;
     for (int i = 0; i < p->count; i++)
         round_piece(&p->piece[i], factor, (uint16_t *)q);
 }
@@ -152,7 +150,7 @@ DDP__V16 void ddp__i16_rows(const struct ddp__conv_shape *s, const uint16_t *x,
                             struct ddp__i16_place at, size_t rows, uint32_t *q,
                             size_t ldq, float *unit)
 {
-    size_t len = (size_t)(s->conv.kh * s->conv.kw) * (size_t)s->c, n;
+    size_t n;
     struct pieces p[GROUP];
     float factor[GROUP];
 
@@ -164,7 +162,7 @@ DDP__V16 void ddp__i16_rows(const struct ddp__conv_shape *s, const uint16_t *x,
         _mm512_mask_storeu_ps(unit, ddp__mask16(n),
                               ddp__i16_unit(LOAD(factor)));
         for (size_t i = 0; i < n; i++, q += ldq)
-            round_patch(&p[i], len, SET(factor[i]), q, ldq);
+            round_patch(&p[i], SET(factor[i]), q, ldq);
     }
 }
 

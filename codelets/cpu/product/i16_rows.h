@@ -21,7 +21,7 @@ void ddp__i16_next(const struct ddp__conv_shape *s, struct ddp__i16_place *at);
 
 /* The patches of `rows` outputs from `at` on, kh kw c values of bf16 each, as
  * pairs of integers q[rows][ldq] in units of a row (i16_round.h).  Padding is
- * 0, and so is what makes an odd length even. */
+ * 0; what makes an odd length even is anything, and 0 in a filter. */
 DDP__X86_ONLY void ddp__i16_rows(const struct ddp__conv_shape *s,
                                  const uint16_t *x, struct ddp__i16_place at,
                                  size_t rows, uint32_t *q, size_t ldq,
