@@ -43,8 +43,7 @@ DDP__V16_INLINE void find_factors(size_t rows, size_t len, const float *v,
     for (size_t i = 0; again && i < rows; i++)
         if (again >> i & 1)
             sum[i] = sum_of_row(v + i * ldv, len, SET(by[i]));
-    STORE(factor,
-          ddp__i16_factor(_mm512_div_ps(_mm512_sqrt_ps(LOAD(sum)), LOAD(by))));
+    STORE(factor, ddp__i16_factor_of(LOAD(sum), LOAD(by)));
 }
 
 DDP__V16 void ddp__i16_round_rows(size_t rows, size_t len, const float *v,

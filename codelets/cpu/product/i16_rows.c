@@ -121,8 +121,7 @@ DDP__V16_INLINE void find_factors(const struct pieces *p, size_t rows,
     for (size_t i = 0; again && i < rows; i++)
         if (again >> i & 1)
             sum[i] = sum_of_squares(&p[i], SET(by[i]));
-    STORE(factor,
-          ddp__i16_factor(_mm512_div_ps(_mm512_sqrt_ps(LOAD(sum)), LOAD(by))));
+    STORE(factor, ddp__i16_factor_of(LOAD(sum), LOAD(by)));
 }
 
 DDP__V16_INLINE void round_piece(const struct piece *v, v16 factor, uint16_t *q)

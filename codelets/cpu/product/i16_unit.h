@@ -30,6 +30,12 @@ DDP__V16_INLINE v16 ddp__i16_factor(v16 norm)
                               SET(1));
 }
 
+/* The same of a sum of squares that were multiplied by by^2. */
+DDP__V16_INLINE v16 ddp__i16_factor_of(v16 sum, v16 by)
+{
+    return ddp__i16_factor(_mm512_div_ps(_mm512_sqrt_ps(sum), by));
+}
+
 DDP__V16_INLINE v16 ddp__i16_unit(v16 factor)
 {
     return _mm512_div_ps(SET(1), factor);

@@ -3,8 +3,6 @@
  */
 #include "config.h"
 
-#include <string.h>
-
 #include "cpu/thread.h"
 #include "gemm.h"
 #include "i16_round.h"
@@ -63,7 +61,8 @@ int ddp__i16_weight_parts(const struct ddp__conv_shape *s)
 struct columns {
     const struct ddp__conv_shape *s;
     const struct ddp__i16_filters *f;
-    size_t pairs, o, all, first, end; /* columns from first to before end */
+    size_t values, pairs, o, all;
+    size_t first, end; /* columns from first to before end */
     uint32_t *to;
     float *unit, *by; /* of all; by: factors */
 };
@@ -76,23 +75,39 @@ DDP__V16_INLINE v16 load_columns(const struct columns *p, const float *row,
     return _mm512_maskz_loadu_ps(ddp__mask16(p->o > j ? p->o - j : 0), row + j);
 }
 
+/* A value of all filters: channel c under a tap. */
+struct value {
+    size_t tap, c;
+};
+
+/* Its row; then it is the next one. */
+static const float *next_row(const struct columns *p, struct value *v)
+{
+    size_t tap = p->f->tap[v->tap];
+    const float *row = p->f->w + (v->c * p->f->taps + tap) * p->o;
+
+    if (++v->c == (size_t)p->s->c) {
+        v->c = 0;
+        v->tap++;
+    }
+    return row;
+}
+
 /* unit = sums of squares, times by^2. */
 DDP__V16 static void sum_columns(const struct columns *p)
 {
-    size_t taps = (size_t)(p->s->conv.kh * p->s->conv.kw);
-    size_t step = p->f->taps * p->o;
+    struct value v = {0, 0};
 
     for (size_t j = p->first; j < p->end; j += VECTOR)
         STORE(p->unit + j, ZERO);
-    for (size_t i = 0; i < taps; i++) {
-        const float *w = p->f->w + p->f->tap[i] * p->o;
+    for (size_t i = 0; i < p->values; i++) {
+        const float *w = next_row(p, &v);
 
-        for (int c = 0; c < p->s->c; c++, w += step)
-            for (size_t j = p->first; j < p->end; j += VECTOR) {
-                v16 x = MUL(load_columns(p, w, j), LOAD(p->by + j));
+        for (size_t j = p->first; j < p->end; j += VECTOR) {
+            v16 x = MUL(load_columns(p, w, j), LOAD(p->by + j));
 
-                STORE(p->unit + j, FMA(x, x, LOAD(p->unit + j)));
-            }
+            STORE(p->unit + j, FMA(x, x, LOAD(p->unit + j)));
+        }
     }
 }
 
@@ -113,10 +128,8 @@ DDP__V16 static void find_columns(const struct columns *p)
     if (again)
         sum_columns(p);
     for (size_t j = p->first; j < p->end; j += VECTOR) {
-        v16 norm =
-            _mm512_div_ps(_mm512_sqrt_ps(LOAD(p->unit + j)), LOAD(p->by + j));
-
-        STORE(p->by + j, ddp__i16_factor(norm));
+        STORE(p->by + j,
+              ddp__i16_factor_of(LOAD(p->unit + j), LOAD(p->by + j)));
         STORE(p->unit + j, ddp__i16_unit(LOAD(p->by + j)));
     }
 }
@@ -130,56 +143,26 @@ static uint32_t *place(const struct columns *p, size_t i, size_t j)
     return p->to + panel * p->pairs + i * wide + j % PANEL;
 }
 
-/* Of an even number of channels. */
 DDP__V16 static void pack_columns(const struct columns *p)
 {
-    size_t taps = (size_t)(p->s->conv.kh * p->s->conv.kw);
-    size_t step = p->f->taps * p->o, pair = 0;
+    struct value v = {0, 0};
 
     find_columns(p);
-    for (size_t i = 0; i < taps; i++) {
-        const float *w = p->f->w + p->f->tap[i] * p->o;
+    for (size_t i = 0; i < p->values; i += 2) {
+        bool pair = i + 1 < p->values;
+        const float *w = next_row(p, &v);
+        const float *next = pair ? next_row(p, &v) : NULL;
 
-        for (int c = 0; c < p->s->c; c += 2, w += 2 * step, pair++)
-            for (size_t j = p->first; j < p->end; j += VECTOR)
-                _mm512_storeu_si512(place(p, pair, j),
-                                    ddp__i16_pair(load_columns(p, w, j),
-                                                  load_columns(p, w + step, j),
-                                                  LOAD(p->by + j)));
+        for (size_t j = p->first; j < p->end; j += VECTOR)
+            _mm512_storeu_si512(
+                place(p, i / 2, j),
+                ddp__i16_pair(load_columns(p, w, j),
+                              pair ? load_columns(p, next, j) : ZERO,
+                              LOAD(p->by + j)));
     }
 }
 
-/* ---- panel by panel ------------------------------------------------------ */
-
-/* Filters from `first` on, `wide` of them with those that are not there, as
- * to[values][wide]: of w turned, rows of it. */
-static void turn_panel(const struct ddp__conv_shape *s,
-                       const struct ddp__i16_filters *f, size_t first,
-                       size_t wide, float *to)
-{
-    size_t o = (size_t)s->o, there = o - first < wide ? o - first : wide;
-
-    for (int i = 0; i < s->conv.kh * s->conv.kw; i++)
-        for (int c = 0; c < s->c; c++, to += wide) {
-            size_t row = (size_t)c * f->taps + f->tap[i];
-
-            memcpy(to, f->w + row * o + first, there * sizeof(*to));
-            memset(to + there, 0, (wide - there) * sizeof(*to));
-        }
-}
-
-static void fill_panel(const struct ddp__conv_shape *s,
-                       const struct ddp__i16_filters *f, size_t first,
-                       size_t wide, float *to)
-{
-    if (f->turn)
-        turn_panel(s, f, first, wide, to);
-    else
-        ddp__pixels_panel(&(struct ddp__pixels_matrix){f->w, f->by,
-                                                       values_of(s),
-                                                       (size_t)s->o, false},
-                          first, wide, to);
-}
+/* ---- filters that lie in rows ------------------------------------------- */
 
 /* Panels from `first` to before `end`; room: [values][PANEL] */
 static void pack_panels(const struct ddp__conv_shape *s,
@@ -193,7 +176,9 @@ static void pack_panels(const struct ddp__conv_shape *s,
     for (size_t i = first * PANEL; i < end * PANEL; i += PANEL) {
         size_t wide = all - i < PANEL ? VECTOR : PANEL;
 
-        fill_panel(s, f, i, wide, room);
+        ddp__pixels_panel(&(struct ddp__pixels_matrix){f->w, f->by, values,
+                                                       (size_t)s->o, false},
+                          i, wide, room);
         ddp__i16_round_columns(values, wide, room, wide, to + i * pairs, wide,
                                unit + i);
     }
@@ -212,10 +197,11 @@ int ddp__i16_weight_pack(const struct ddp__conv_shape *s,
 
     if (!room)
         return DDP_ENOMEM;
-    if (f->turn && s->c % 2 == 0)
+    if (f->turn)
         pack_columns(
             &(struct columns){.s = s,
                               .f = f,
+                              .values = values,
                               .pairs = pairs,
                               .o = (size_t)s->o,
                               .all = all,

@@ -70,7 +70,7 @@ static bool joins_taps(const struct ddp__conv_shape *s)
            s->c * k->kw >= LEAST_BF16 && s->o >= LEAST_BF16;
 }
 
-/* All layers that Winograd's way does not fit. */
+/* Of any stride and size: way.c asks for Winograd's way first. */
 static bool fits_integers(const struct ddp__conv_shape *s)
 {
     return s->type == DDP_BF16 && s->conv.groups == 1 &&
