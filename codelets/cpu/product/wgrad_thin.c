@@ -23,14 +23,18 @@
  *     3x3 of stride 2, 224x224, 3 to 32    6.4 3.3, bf16 6.4 3.0
  *     3x3, four of 224x224, 3 to 64       18.8 6.5, bf16 13.9 5.8
  *
- * A row of bf16 is converted in the first-level cache.  AMX (amx.c) takes 4.8
+ * Values of bf16 are converted in the first-level cache.  AMX (amx.c) takes 4.8
  * and 6.7 for the two 3x3 layers; 1x1 layers in bf16 are those of amx_wgrad.c.
  *
  * The same on a Zen 4, in steps of EfficientNet-B0 and MobileNetV2: 112x112, 16
  * to 96 11.6 7.1, 32 to 16 3.6 2.9; 56x56, 96 to 24 3.4 2.3, 24 to 144 5.5 3.3,
  * 144 to 24 5.2 3.5; 28x28, 32 to 192 3.0 1.5, 192 to 32 2.3 1.5, 240 to 40 3.2
  * 2.3; 3x3 of stride 2, 3 to 32 8.0 4.3, but in bf16 3.4 4.4, since oneDNN's
- * products of bf16 are twice as fast there as those of f32.
+ * products of bf16 are twice as fast there as those of f32.  Where they have
+ * half the speed of f32 (an Intel Xeon whose AMX is hidden), one core, by
+ * integers (wgrad.c) or oneDNN, and in this way, bf16: 8 images of 112x112, 16
+ * to 96 4.3 2.8, 32 to 16 1.9 0.9; 56x56, 96 to 24 1.1 1.0, 24 to 144 1.7 1.4;
+ * 3x3 of stride 2, 16 images, 3 to 32 6.7 3.1, 3x3 of 224x224, 3 to 64 54 23.
  *
  * Against sums in f64, errors are up to 2.5e-7 of the norm, with bf16
  * 1.2e-7 (tests/test_wgrad.c).
@@ -49,6 +53,7 @@
 #ifdef DDP__X86
 enum {
     MOST_FEW = 56,          /* channels, of the side with fewer */
+    MOST_BF16 = 24,         /* products for each value of bf16 */
     TILE = 8,               /* of them, of a tile */
     PIECE = 9,              /* values of three pixels of three channels */
     PIECE_COLS = 32,        /* outputs of a tile of these */
@@ -67,9 +72,8 @@ struct run {
     size_t few, many, ld, len;
     float *part, *total;              /* of a group of blocks, of all */
     float *line[3];                   /* rows of x with padding */
-    float *block;                     /* bf16: a row of dy in f32 */
     const struct ddp__bn_clamp *norm; /* or NULL: x is read as it is */
-    float *normed;                    /* pixels of a block */
+    float *x_block, *dy_block;        /* a block, widened or normalised */
     size_t blocks;                    /* of the group */
 };
 
@@ -98,12 +102,13 @@ static void put_gradient(struct run *r, bool add, float *dw)
 }
 
 /* Values as f32: where they are, or in a block. */
-static const float *values(const struct run *r, const void *from, size_t len)
+static const float *values(const struct run *r, const void *from, size_t len,
+                           float *block)
 {
     if (!r->b)
         return from;
-    ddp__widen(from, len, r->block);
-    return r->block;
+    ddp__widen(from, len, block);
+    return block;
 }
 
 /* What follows `pixels` pixels of c channels, in `steps` steps for each. */
@@ -123,40 +128,40 @@ static bool is_first(const struct ddp__conv_shape *s)
 /* ---- 1x1 ---------------------------------------------------------------- */
 
 /* Pixels of x as they are multiplied. */
-static const float *pixels_of_x(const struct run *r, const float *x,
+static const float *pixels_of_x(const struct run *r, const void *x,
                                 size_t pixels)
 {
+    size_t c = (size_t)r->s->c;
+
     if (!r->norm)
-        return x;
-    ddp__bn_clamp_pixels(r->norm, x, pixels, (size_t)r->s->c, r->normed);
-    return r->normed;
+        return values(r, x, pixels * c, r->x_block);
+    ddp__bn_clamp_pixels(r->norm, x, pixels, c, r->x_block);
+    return r->x_block;
 }
 
 /* `pixels` pixels from the first on, while the next are fetched. */
 static void add_pixels(struct run *r, size_t first, size_t pixels)
 {
-    const float *few = r->few_x ? r->x : r->dy, *x = few + first * r->few;
-    const float *many = r->few_x ? r->dy : r->x, *y = many + first * r->many;
-    const float *thin = x, *wide = y;
+    size_t c = (size_t)r->s->c, o = (size_t)r->s->o;
+    const void *x = ddp__at(r->x, first * c, r->b);
+    const void *dy = ddp__at(r->dy, first * o, r->b);
+    const float *of_x = pixels_of_x(r, x, pixels);
+    const float *of_dy = values(r, dy, pixels * o, r->dy_block);
     size_t steps = r->few / TILE * ddp__divide_up(r->many, DDP__THIN_COLS);
     struct ddp__thin_tile t = {.pixels = pixels,
                                .thin_pitch = r->few,
                                .wide_pitch = r->many,
                                .rows = TILE,
                                .ld = r->ld,
-                               .next = {next_of(r, x, pixels, r->few, steps),
-                                        next_of(r, y, pixels, r->many, steps)}};
+                               .next = {next_of(r, x, pixels, c, steps),
+                                        next_of(r, dy, pixels, o, steps)}};
 
-    if (r->few_x)
-        thin = pixels_of_x(r, x, pixels);
-    else
-        wide = pixels_of_x(r, y, pixels);
     for (size_t j = 0; j < r->many; j += DDP__THIN_COLS)
         for (size_t i = 0; i < r->few; i += TILE) {
             size_t left = r->many - j;
 
-            t.thin = thin + i;
-            t.wide = wide + j;
+            t.thin = (r->few_x ? of_x : of_dy) + i;
+            t.wide = (r->few_x ? of_dy : of_x) + j;
             t.cols = left < DDP__THIN_COLS ? left : DDP__THIN_COLS;
             t.sum = r->part + i * r->ld + j;
             ddp__thin_tile(&t);
@@ -211,7 +216,7 @@ static void add_row(struct run *r, const void *image, int y, const void *dy)
     const struct ddp__conv_shape *s = r->s;
     size_t pixels = (size_t)s->ow,
            pieces = ddp__divide_up(r->many, PIECE_COLS) * 3;
-    const float *many = values(r, dy, pixels * r->many);
+    const float *many = values(r, dy, pixels * r->many, r->dy_block);
     struct ddp__thin_tile t = {
         .pixels = pixels,
         .thin_pitch = 3 * (size_t)s->conv.sw,
@@ -253,7 +258,15 @@ static bool is_thin(const struct ddp__conv_shape *s)
 
     return k->kh == 1 && k->kw == 1 && k->sh == 1 && k->sw == 1 &&
            s->h == s->oh && s->w == s->ow && few % TILE == 0 &&
-           s->type == DDP_F32 && few <= MOST_FEW;
+           (s->type == DDP_F32 ? few <= MOST_FEW
+                               : s->c * s->o <= MOST_BF16 * (s->c + s->o));
+}
+
+/* AMX, and elsewhere fast products of bf16, have better ways. */
+static bool has_type(const struct ddp__conv_shape *s)
+{
+    return s->type == DDP_F32 || ddp__i16_here() ||
+           (is_first(s) && ddp__amx_here());
 }
 
 static bool fits(const struct ddp__conv_shape *s)
@@ -261,20 +274,22 @@ static bool fits(const struct ddp__conv_shape *s)
     const struct ddp__conv *k = &s->conv;
 
     return !s->dense && k->groups == 1 && k->dh == 1 && k->dw == 1 &&
-           (is_thin(s) || is_first(s)) && ddp__avx512_here() &&
-           (s->type == DDP_F32 || ddp__amx_here());
+           (is_thin(s) || is_first(s)) && ddp__avx512_here() && has_type(s);
 }
 
-/* Memory for sums, lines and a block, and for `more` bytes. */
+/* Memory for sums, lines and blocks, and for `more` bytes. */
 static void *run_new(struct run *r, size_t more)
 {
-    size_t line = is_first(r->s) ? ddp__align(line_len(r->s)) : 0;
-    size_t block = r->b ? ddp__align((size_t)r->s->ow * r->many) : 0, own;
+    bool first = is_first(r->s);
+    size_t line = first ? ddp__align(line_len(r->s)) : 0;
+    size_t pixels = first ? (size_t)r->s->ow : block_of(r);
+    size_t x = first ? 0 : ddp__align(pixels * (size_t)r->s->c);
+    size_t dy = r->b ? ddp__align(pixels * (size_t)r->s->o) : 0, own;
     float *room;
 
     r->ld = ddp__divide_up(r->many, 16) * 16;
     r->len = r->few * r->ld;
-    own = ddp__align(2 * r->len) + 3 * line + block;
+    own = ddp__align(2 * r->len) + 3 * line + x + dy;
     if (!(room = ddp__scratch(own * sizeof(*room) + more)))
         return NULL;
     memset(room, 0, 2 * r->len * sizeof(*room));
@@ -282,7 +297,8 @@ static void *run_new(struct run *r, size_t more)
     r->total = room + r->len;
     for (size_t i = 0; i < 3; i++)
         r->line[i] = room + ddp__align(2 * r->len) + i * line;
-    r->block = r->line[2] + line;
+    r->x_block = r->line[2] + line;
+    r->dy_block = r->x_block + x;
     return room + own;
 }
 
@@ -323,15 +339,13 @@ static int run_of_norm(const struct ddp__task *t,
     struct run r = run_of(s, t->data[DDP__NORM_CONV_BWD_W_X],
                           t->data[DDP__NORM_CONV_BWD_W_DY]);
     size_t of_norm = ddp__bn_clamp_size(t);
-    size_t block = block_of(&r) * (size_t)s->c * sizeof(float);
-    char *room = run_new(&r, of_norm + block);
+    char *room = run_new(&r, of_norm);
     struct ddp__bn_clamp norm;
 
     if (!room)
         return DDP_ENOMEM;
     norm = ddp__bn_clamp_of(t, room);
     r.norm = &norm;
-    r.normed = (float *)(void *)(room + of_norm);
     add_all_pixels(&r);
     put_gradient(&r, t->accumulate, t->data[DDP__NORM_CONV_BWD_W_G]);
     return 0;
