@@ -66,7 +66,7 @@ bool ddp__i16_conv_fits(const struct ddp__conv_shape *s)
 
     return s->type == DDP_BF16 && (!s->dense || s->n >= LEAST_SAMPLES) &&
            k->groups == 1 && k->dh == 1 && k->dw == 1 &&
-           k->kh <= DDP__I16_MOST && k->kw <= DDP__I16_MOST &&
+           k->kh <= DDP__PATCH_MOST && k->kw <= DDP__PATCH_MOST &&
            k->kh * k->kw * s->c >= LEAST_VALUES && ddp__i16_here() &&
            !ddp__patch_pays(s);
 }
@@ -101,7 +101,7 @@ struct run {
     bool past;
 };
 
-static void find_targets(const struct run *r, struct ddp__i16_place at,
+static void find_targets(const struct run *r, struct ddp__patch_place at,
                          struct block *b)
 {
     const struct ddp__i16_target *t = r->to;
@@ -109,7 +109,7 @@ static void find_targets(const struct run *r, struct ddp__i16_place at,
     for (size_t i = 0; i < b->rows; i++) {
         b->y[i] = t->y + at.image * t->image + (size_t)at.y * t->row +
                   (size_t)at.x * t->pixel;
-        ddp__i16_next(r->s, &at);
+        ddp__patch_next(r->s, &at);
     }
 }
 
@@ -183,7 +183,7 @@ DDP__UNIT_TARGET static void put_panel(const struct run *r,
 static void run_block(const struct run *r, struct block *b, size_t at,
                       size_t first, size_t end)
 {
-    struct ddp__i16_place place = ddp__i16_place(r->s, at);
+    struct ddp__patch_place place = ddp__patch_place(r->s, at);
 
     ddp__i16_rows(r->s, r->x, place, b->rows, b->q, r->ldq, b->unit);
     find_targets(r, place, b);

@@ -1,35 +1,11 @@
 /* i16_rows.c - what outputs see of an image, as rows of 16-bit integers
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Taps of a row of a filter lie in one piece, for they are not dilated.
  */
 #include "config.h"
 
 #include <string.h>
 
 #include "i16_rows.h"
-#include "i16_weight.h"
-
-struct ddp__i16_place ddp__i16_place(const struct ddp__conv_shape *s,
-                                     size_t output)
-{
-    size_t row = output / (size_t)s->ow;
-
-    return (struct ddp__i16_place){.image = row / (size_t)s->oh,
-                                   .y = (int)(row % (size_t)s->oh),
-                                   .x = (int)(output % (size_t)s->ow)};
-}
-
-void ddp__i16_next(const struct ddp__conv_shape *s, struct ddp__i16_place *at)
-{
-    if (++at->x < s->ow)
-        return;
-    at->x = 0;
-    if (++at->y < s->oh)
-        return;
-    at->y = 0;
-    at->image++;
-}
 
 #ifdef DDP__X86
 #include "i16_unit.h"
@@ -39,40 +15,6 @@ enum {
     GROUP = 16,     /* patches */
     AHEAD = 4 << 10 /* bytes that are on their way */
 };
-
-/* Values that are in the image, and their place in the patch. */
-struct piece {
-    const uint16_t *x;
-    size_t at, len;
-};
-
-/* Pieces of a patch; all: they are all of it. */
-struct pieces {
-    struct piece piece[DDP__I16_MOST];
-    int count;
-    bool all;
-};
-
-static void find_pieces(const struct ddp__conv_shape *s, const uint16_t *x,
-                        const struct ddp__i16_place *at, struct pieces *p)
-{
-    const struct ddp__conv *k = &s->conv;
-    int y = at->y * k->sh - k->top, left = at->x * k->sw - k->left;
-    int first = left < 0 ? -left : 0;
-    int end = left + k->kw > s->w ? s->w - left : k->kw;
-    size_t c = (size_t)s->c, image = at->image * (size_t)s->h;
-
-    p->count = 0;
-    p->all = first == 0 && end == k->kw && y >= 0 && y + k->kh <= s->h;
-    for (int i = 0; i < k->kh && first < end; i++) {
-        size_t row = (image + (size_t)(y + i)) * (size_t)s->w;
-
-        if (y + i >= 0 && y + i < s->h)
-            p->piece[p->count++] = (struct piece){
-                x + (row + (size_t)(left + first)) * c,
-                (size_t)(i * k->kw + first) * c, (size_t)(end - first) * c};
-    }
-}
 
 DDP__V16_INLINE __mmask32 mask_of(size_t left)
 {
@@ -85,12 +27,13 @@ DDP__V16_INLINE __m512i load_pairs(const uint16_t *x, size_t left)
                          : _mm512_loadu_si512(x);
 }
 
-DDP__V16_INLINE float sum_of_squares(const struct pieces *p, v16 factor)
+DDP__V16_INLINE float sum_of_squares(const struct ddp__patch_pieces *p,
+                                     v16 factor)
 {
     v16 even = ZERO, odd = ZERO;
 
     for (int j = 0; j < p->count; j++) {
-        const struct piece *v = &p->piece[j];
+        const struct ddp__patch_piece *v = &p->piece[j];
 
         for (size_t i = 0; i < v->len; i += VALUES) {
             __m512i pairs = load_pairs(v->x + i, v->len - i);
@@ -107,8 +50,8 @@ DDP__V16_INLINE float sum_of_squares(const struct pieces *p, v16 factor)
 
 /* What `rows` patches, a group at most, are multiplied by.  Roots and quotients
  * take as long as all else of a short patch: one of 16 vectors at a time. */
-DDP__V16_INLINE void find_factors(const struct pieces *p, size_t rows,
-                                  float *factor)
+DDP__V16_INLINE void find_factors(const struct ddp__patch_pieces *p,
+                                  size_t rows, float *factor)
 {
     float sum[GROUP] = {0}, by[GROUP];
     v16 small_by;
@@ -124,7 +67,8 @@ DDP__V16_INLINE void find_factors(const struct pieces *p, size_t rows,
     STORE(factor, ddp__i16_factor_of(LOAD(sum), LOAD(by)));
 }
 
-DDP__V16_INLINE void round_piece(const struct piece *v, v16 factor, uint16_t *q)
+DDP__V16_INLINE void round_piece(const struct ddp__patch_piece *v, v16 factor,
+                                 uint16_t *q)
 {
     for (size_t i = 0; i < v->len; i += VALUES) {
         __m512i pairs = load_pairs(v->x + i, v->len - i);
@@ -136,7 +80,7 @@ DDP__V16_INLINE void round_piece(const struct piece *v, v16 factor, uint16_t *q)
 }
 
 /* A patch in a row of integers. */
-DDP__V16_INLINE void round_patch(const struct pieces *p, v16 factor,
+DDP__V16_INLINE void round_patch(const struct ddp__patch_pieces *p, v16 factor,
                                  uint32_t *q, size_t ldq)
 {
     if (!p->all)
@@ -146,17 +90,17 @@ DDP__V16_INLINE void round_patch(const struct pieces *p, v16 factor,
 }
 
 DDP__V16 void ddp__i16_rows(const struct ddp__conv_shape *s, const uint16_t *x,
-                            struct ddp__i16_place at, size_t rows, uint32_t *q,
-                            size_t ldq, float *unit)
+                            struct ddp__patch_place at, size_t rows,
+                            uint32_t *q, size_t ldq, float *unit)
 {
     size_t n;
-    struct pieces p[GROUP];
+    struct ddp__patch_pieces p[GROUP];
     float factor[GROUP];
 
     for (; rows > 0; rows -= n, unit += n) {
         n = rows < GROUP ? rows : GROUP;
-        for (size_t i = 0; i < n; i++, ddp__i16_next(s, &at))
-            find_pieces(s, x, &at, &p[i]);
+        for (size_t i = 0; i < n; i++, ddp__patch_next(s, &at))
+            ddp__patch_pieces(s, x, &at, &p[i]);
         find_factors(p, n, factor);
         _mm512_mask_storeu_ps(unit, ddp__mask16(n),
                               ddp__i16_unit(LOAD(factor)));

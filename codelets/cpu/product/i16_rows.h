@@ -8,22 +8,13 @@
 
 #include "cpu/conv/shape.h"
 #include "cpu/isa.h"
-
-/* An output pixel. */
-struct ddp__i16_place {
-    size_t image;
-    int y, x;
-};
-
-struct ddp__i16_place ddp__i16_place(const struct ddp__conv_shape *s,
-                                     size_t output);
-void ddp__i16_next(const struct ddp__conv_shape *s, struct ddp__i16_place *at);
+#include "patch_pieces.h"
 
 /* The patches of `rows` outputs from `at` on, kh kw c values of bf16 each, as
  * pairs of integers q[rows][ldq] in units of a row (i16_round.h).  Padding is
  * 0; what makes an odd length even is anything, and 0 in a filter. */
 DDP__X86_ONLY void ddp__i16_rows(const struct ddp__conv_shape *s,
-                                 const uint16_t *x, struct ddp__i16_place at,
+                                 const uint16_t *x, struct ddp__patch_place at,
                                  size_t rows, uint32_t *q, size_t ldq,
                                  float *unit);
 

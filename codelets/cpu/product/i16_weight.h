@@ -11,8 +11,7 @@
 
 #include "cpu/conv/shape.h"
 #include "cpu/isa.h"
-
-enum { DDP__I16_MOST = 16 /* rows, and columns, of a filter at most */ };
+#include "patch_pieces.h"
 
 /* Filters of a layer s.  by: factors of filters, or NULL.  turn: w is that of a
  * layer whose data gradient s is, and filter j of s has its values
@@ -21,7 +20,7 @@ struct ddp__i16_filters {
     const float *w, *by;
     bool turn;
     size_t taps;
-    size_t tap[DDP__I16_MOST * DDP__I16_MOST];
+    size_t tap[DDP__PATCH_MOST * DDP__PATCH_MOST];
 };
 
 /* Pairs of a filter, and filters with those that fill the last vector. */

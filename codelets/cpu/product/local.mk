@@ -32,6 +32,7 @@ libddp_core_la_SOURCES += \
     %D%/patch.h \
     %D%/patch_copy.c \
     %D%/patch_copy.h \
+    %D%/patch_pieces.h \
     %D%/patch_run.c \
     %D%/patch_run.h \
     %D%/pixels.c \
