@@ -203,6 +203,10 @@ static const struct line {
     CONV("thin", BOTH, 0, "1x1", 14, 96, 384, 1, 1, 0, 1),
     CONV("thin", BOTH, 0, "1x1", 56, 64, 256, 1, 1, 0, 1),
     CONV("thin", BOTH, 0, "1x1", 28, 128, 512, 1, 1, 0, 1),
+    CONV("thin", FWD, 0, "3x3/2", 224, 3, 32, 3, 2, 1, 1),
+    CONV("thin", FWD, 0, "3x3", 32, 3, 64, 3, 1, 1, 1),
+    CONV("thin", FWD, 0, "2x2", 32, 3, 24, 2, 1, 0, 1),
+    CONV("thin", FWD, 0, "7x7/2", 224, 3, 64, 7, 2, 3, 1),
     CONV("amx", BWD_W, 0, "7x7/2", 224, 3, 64, 7, 2, 3, 1),
     CONV("amx", BWD_W, 0, "1x1", 56, 64, 64, 1, 1, 0, 1),
     CONV("amx", BWD_W, 0, "1x1", 56, 64, 256, 1, 1, 0, 1),
@@ -554,7 +558,7 @@ static bool is_wanted(const struct line *l, char **word)
 static bool has_bf16(const struct line *l)
 {
     return ddp__dnn_bf16() && l->row.family != CHECK_CONV_NORM &&
-           strcmp(l->file, "wino_line") != 0 && strcmp(l->file, "thin") != 0;
+           strcmp(l->file, "wino_line") != 0;
 }
 
 /* Tiles of AMX have no f32. */

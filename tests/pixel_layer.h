@@ -25,6 +25,7 @@ struct pixel_kernel {
                  void *to);
     int (*run)(const struct ddp__conv_shape *s, const void *x,
                const void *packed, void *y);
+    bool rounds; /* weights to bf16 */
 };
 
 struct pixel_layer {
@@ -127,10 +128,8 @@ static inline struct pixel_sum pixel_output(const struct pixel_layer *l,
 
     for (size_t i = 0; i < c; i++) {
         float w = l->w[turn ? i * o + j : j * c + i];
-        double v =
-            pixel_value(l, l->x, p * c + i) *
-            (double)(l->k->type == DDP_F32 ? w
-                                           : ddp__from_bf16(ddp__to_bf16(w)));
+        double v = pixel_value(l, l->x, p * c + i) *
+                   (double)(l->k->rounds ? ddp__from_bf16(ddp__to_bf16(w)) : w);
 
         s.of += v;
         s.sizes += fabs(v);

@@ -41,7 +41,7 @@ static int run(const struct ddp__conv_shape *s, const void *x,
 }
 
 static const struct pixel_kernel kernel = {DDP_BF16, ddp__amx_weight_size,
-                                           ddp__amx_weight_pack, run};
+                                           ddp__amx_weight_pack, run, true};
 
 /* The largest error, in shares of what is allowed. */
 static double error_of(const struct pixel_layer *l, bool turn)

@@ -48,7 +48,7 @@ static int run(const struct ddp__conv_shape *s, const void *x,
 }
 
 static const struct pixel_kernel kernel = {DDP_F32, ddp__pixels_packed_size,
-                                           pack, run};
+                                           pack, run, false};
 
 /* y = max(w x + b + y, 0) */
 static void test_sum(struct pixel_layer *l)

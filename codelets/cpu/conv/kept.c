@@ -7,6 +7,7 @@
 #include "cpu/amx/amx_weight.h"
 #include "cpu/product/i16_weight.h"
 #include "cpu/product/pixels.h"
+#include "cpu/product/thin.h"
 #include "cpu/thread.h"
 #include "cpu/wino/wino.h"
 #include "infer.h"
@@ -58,6 +59,7 @@ static size_t copies_size(const struct ddp__plan *p)
     case DDP__WAY_WINO:
         return ddp__wino_packed_size(&s);
     case DDP__WAY_THIN:
+        s = ddp__thin_product(&s);
         return ddp__pixels_packed_size(&s);
     case DDP__WAY_AMX_PIXELS:
         return ddp__amx_weight_size(&s);

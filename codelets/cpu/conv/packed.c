@@ -96,9 +96,10 @@ static int pack_for_pixels(const void *arg, void *to, int part)
 {
     const struct pack_source *f = arg;
     struct ddp__conv_shape s = ddp__plan_shape(f->plan, 1);
+    struct ddp__conv_shape thin = ddp__thin_product(&s);
 
     if (f->plan->way == DDP__WAY_THIN)
-        ddp__pixels_pack(&s, f->w, NULL, f->plan->transposed, part, to);
+        ddp__pixels_pack(&thin, f->w, NULL, f->plan->transposed, part, to);
     else
         ddp__amx_weight_pack(&s, f->w, f->plan->transposed, to);
     return 0;
@@ -116,10 +117,11 @@ static int multiply_pixels(const struct ddp__task *t, const struct ddp__plan *p,
     return ddp__thin_run(&s, t->data[IN], packed, t->data[OUT]);
 }
 
-/* 1x1 of training.  The packed weights have the bias. */
+/* Of training.  The packed weights have the bias. */
 static int run_pixels(const struct ddp__task *t, struct ddp__plan *p)
 {
-    struct ddp__conv_shape s = ddp__plan_shape(p, t->n);
+    struct ddp__conv_shape layer = ddp__plan_shape(p, t->n);
+    struct ddp__conv_shape s = ddp__thin_product(&layer);
     struct pack_source from = {p, t->data[WEIGHT], NULL};
     bool thin = p->way == DDP__WAY_THIN;
     size_t size = thin ? ddp__pixels_packed_size(&s) : ddp__amx_weight_size(&s);

@@ -114,16 +114,23 @@ bool ddp__way_takes_integers(struct ddp__plan *p)
     return true;
 }
 
-/* 1x1 of training. */
+/* 1x1 of training, and forward what has as few products. */
 static enum ddp__way way_of_pixels(const struct ddp__plan *p)
 {
     struct ddp__conv_shape s = ddp__plan_shape(p, p->shape.n);
 
-    if (p->pass != DDP__FWD && !p->transposed)
+    if (p->pass != DDP__FWD && !(p->transposed && s.conv.kh * s.conv.kw == 1))
         return DDP__WAY_PRIMITIVE;
     if (ddp__amx_pixels_fits(&s))
         return DDP__WAY_AMX_PIXELS;
     return ddp__thin_fits(&s) ? DDP__WAY_THIN : DDP__WAY_PRIMITIVE;
+}
+
+/* Integers would take longer to make than to multiply. */
+static bool is_thin_bf16(const struct ddp__plan *p, const struct ddp__call *c)
+{
+    return p->shape.type == DDP_BF16 && c->op != DDP__OP_CONV_NORM &&
+           !c->split && way_of_pixels(p) == DDP__WAY_THIN;
 }
 
 /* Forward passes and data gradients.  Kernels for layers of inference would
@@ -140,6 +147,8 @@ static enum ddp__way way_of_layer(struct ddp__plan *p,
     if (!pays && ddp__wino_fits(s) && (p->pass == DDP__FWD || p->transposed) &&
         (c->op == DDP__OP_CONV_NORM || !has_few_outputs(p)))
         return DDP__WAY_WINO;
+    if (is_thin_bf16(p, c))
+        return DDP__WAY_THIN;
     if (ddp__way_takes_integers(p))
         return DDP__WAY_I16;
     if (c->op == DDP__OP_CONV_NORM) {

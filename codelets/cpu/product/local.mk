@@ -64,6 +64,8 @@ libddp_core_la_SOURCES += \
     %D%/taps_wgrad.h \
     %D%/thin.c \
     %D%/thin.h \
+    %D%/thin_rows.c \
+    %D%/thin_rows.h \
     %D%/thin_tile.c \
     %D%/thin_tile.h \
     %D%/wgrad.c \

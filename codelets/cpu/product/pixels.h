@@ -10,7 +10,7 @@
 #include "cpu/conv/shape.h"
 #include "cpu/isa.h"
 
-/* Whether it is one, of f32, and this processor has the instructions. */
+/* Whether it is one, and this processor has the instructions for f32. */
 bool ddp__pixels_fit(const struct ddp__conv_shape *s);
 
 /* Channels with those that fill the last vector. */

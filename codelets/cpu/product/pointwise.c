@@ -66,7 +66,7 @@ enum {
 
 static bool fits(const struct ddp__conv_shape *s)
 {
-    return ddp__pixels_fit(s) && !ddp__patch_pays(s) &&
+    return s->type == DDP_F32 && ddp__pixels_fit(s) && !ddp__patch_pays(s) &&
            s->oh * s->ow >= VECTOR && ddp__infer_has(s->conv.act);
 }
 

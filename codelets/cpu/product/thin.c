@@ -1,10 +1,10 @@
-/* thin.c - 1x1 convolutions of training where memory limits
+/* thin.c - convolutions of training where memory limits
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Forward passes and data gradients of stride 1 in f32.  The weights are small,
- * so a block of pixels is multiplied by all of them while it is in the caches;
- * results are stored past these from registers, and pixels are prefetched well
- * ahead.
+ * Forward passes and data gradients of 1x1 layers of stride 1.  The weights are
+ * small, so a block of pixels is multiplied by all of them while it is in the
+ * caches; results are stored past these from registers, and pixels are
+ * prefetched well ahead.
  *
  * One core of an Intel Xeon with AMX under load, both cores busy, milliseconds
  * of 16 images by oneDNN 2.6 and in this way (and the least that memory and
@@ -30,6 +30,20 @@
  *     56x56, 64 to 256       8.9  7.6          256 to 64     9.2  7.4
  *     28x28, 128 to 512      8.6  7.4          512 to 128    7.8  7.4
  *
+ * In bf16 values become floats on their way into the first-level cache, and
+ * sums are rounded on their way out of it; a row may also be a short patch of
+ * any layer.  Where vdpbf16ps has half the speed of f32 (an Intel Xeon whose
+ * AMX is hidden) integers (i16_conv.c) are the other way, and oneDNN for fewer
+ * than 32 values.  One core, least milliseconds of 16 images in turns, by these
+ * and in this way:
+ *
+ *     112x112, 16 to 96   8.5  5.5    96 to 16              7.9  6.1
+ *     112x112, 32 to 16   4.9  2.1    16 to 32              2.8  2.0
+ *     56x56, 24 to 144    4.5  2.9    24 to 96              2.9  1.8
+ *     32x32, 3x3, 3 to 64 1.0  0.7    224x224, 3x3/2, 3 to 32 5.9  3.7
+ *
+ * 28x28, 32 to 192 takes 1.0 either way; 56x56, 144 to 24 3.4 by integers, 3.6.
+ *
  * Each output is a sum in the order of the input channels, as oneDNN's are:
  * without a bias all layers above have the same bits.  Against sums in f64,
  * errors are 4e-8 of the norm with 3 channels, 4e-7 with 400
@@ -46,6 +60,7 @@
 #include "patch.h"
 #include "pixels.h"
 #include "thin.h"
+#include "thin_rows.h"
 
 enum {
     VECTOR = DDP__GEMM_VECTOR,
@@ -54,44 +69,86 @@ enum {
     AHEAD = 3072, /* floats of x that are on their way: 12 KB */
     LEAST_PIXELS = 7 * 7,
     MOST_CHANNELS = 512, /* of x */
-    MOST_PRODUCTS = 128  /* for each float of x and y */
+    MOST_PRODUCTS = 128, /* for each float of x and y */
+    MOST_BF16 = 20,      /* for each value of bf16 */
+    FEW_BF16 = 32        /* values of a row, of which there are few enough */
 };
 
-bool ddp__thin_fits(const struct ddp__conv_shape *s)
+struct ddp__conv_shape ddp__thin_product(const struct ddp__conv_shape *s)
+{
+    struct ddp__conv_shape p = *s;
+
+    p.c *= s->conv.kh * s->conv.kw;
+    p.conv.kh = p.conv.kw = 1;
+    return p;
+}
+
+static bool has_few_products(const struct ddp__conv_shape *s)
+{
+    struct ddp__conv_shape p = ddp__thin_product(s);
+    bool b = s->type == DDP_BF16;
+    int most = b ? MOST_BF16 : MOST_PRODUCTS;
+
+    return (b && p.c < FEW_BF16) ||
+           (p.c <= MOST_CHANNELS && p.c * p.o <= most * (p.c + p.o));
+}
+
+/* Of f32, pixels that lie one after the other; of bf16, where integers
+ * (i16_conv.c) are the other way, any patches. */
+static bool has_rows(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
-    return ddp__pixels_fit(s) && k->sh == 1 && k->sw == 1 &&
-           k->act == DDP_IDENTITY && !s->sum && !ddp__patch_pays(s) &&
-           s->oh * s->ow >= LEAST_PIXELS && s->c <= MOST_CHANNELS &&
-           s->c * s->o <= MOST_PRODUCTS * (s->c + s->o) && ddp__avx512_here();
+    if (s->type == DDP_F32)
+        return ddp__pixels_fit(s) && k->sh == 1 && k->sw == 1;
+    return ddp__i16_here() && !s->dense && k->groups == 1 && k->dh == 1 &&
+           k->dw == 1 && k->kh <= DDP__PATCH_MOST && k->kw <= DDP__PATCH_MOST;
+}
+
+bool ddp__thin_fits(const struct ddp__conv_shape *s)
+{
+    return has_rows(s) && s->conv.act == DDP_IDENTITY && !s->sum &&
+           !ddp__patch_pays(s) && s->oh * s->ow >= LEAST_PIXELS &&
+           has_few_products(s);
 }
 
 /* Some rows are computed in `room` and copied: those of a number of channels
  * that is no multiple of 16 have lines with their neighbours in common.  With a
- * norm, rows of x are normalised in `normed` first. */
+ * norm, rows of x are normalised in `read` first. */
 struct run {
-    const float *x, *w, *bias;
+    const struct ddp__conv_shape *s;
+    const void *x;
+    bool b, pixels; /* x and y are bf16; rows are pixels */
+    const float *w, *bias;
     const struct ddp__bn_clamp *norm; /* or NULL */
-    float *normed;
-    float *y, *room;
-    size_t count, c, o, all, ahead; /* all: columns of w */
+    float *read;                      /* rows of x, normalised or widened */
+    void *y;
+    float *room;
+    size_t count, c, o, all, ahead; /* c: of a row; all: columns of w */
     bool whole, past;               /* y: has whole lines; passes the caches */
 };
 
-static const float *rows_of_x(const struct run *u, const float *x, size_t rows)
+static const float *rows_of_x(const struct run *u, size_t row, size_t rows)
 {
-    if (!u->norm)
+    const void *x = ddp__at(u->x, row * u->c, u->b);
+
+    if (!u->pixels)
+        ddp__thin_rows(u->s, u->x, row, rows, u->c, u->read);
+    else if (u->b)
+        ddp__widen(x, rows * u->c, u->read);
+    else if (u->norm)
+        ddp__bn_clamp_pixels(u->norm, x, rows, u->c, u->read);
+    else
         return x;
-    ddp__bn_clamp_pixels(u->norm, x, rows, u->c, u->normed);
-    return u->normed;
+    return u->read;
 }
 
 /* The last panel comes first: where o is no multiple of 16 it writes zeros into
  * the row after, which are replaced. */
 static void multiply(const struct run *u, size_t row, size_t rows, float *y)
 {
-    const float *x = u->x + row * u->c, *a = rows_of_x(u, x, rows);
+    const float *a = rows_of_x(u, row, rows);
+    const float *from = u->pixels ? ddp__at(u->x, row * u->c, u->b) : a;
     size_t last = (u->all - 1) / PANEL * PANEL;
 
     for (size_t j = last; j <= last; j -= PANEL) {
@@ -102,7 +159,7 @@ static void multiply(const struct run *u, size_t row, size_t rows, float *y)
                                       .lda = u->c,
                                       .b = u->w + j * u->c};
         struct ddp__gemm_stream m = {.bias = u->bias ? u->bias + j : NULL,
-                                     .next = j == last ? x + u->ahead : x,
+                                     .next = j == last ? from + u->ahead : from,
                                      .past = u->past && u->whole};
 
         ddp__gemm_stream(&g, &m, y + j, u->o);
@@ -111,14 +168,14 @@ static void multiply(const struct run *u, size_t row, size_t rows, float *y)
 
 static void run_block(const struct run *u, size_t row, size_t rows)
 {
-    float *y = u->y + row * u->o;
+    void *y = (char *)u->y + row * u->o * (u->b ? 2 : 4);
 
-    if (u->whole || (!u->past && row + rows < u->count)) {
+    if (u->whole || (!u->b && !u->past && row + rows < u->count)) {
         multiply(u, row, rows, y);
         return;
     }
     multiply(u, row, rows, u->room);
-    ddp__store_block(y, u->room, rows * u->o, false, u->past);
+    ddp__store_block(y, u->room, rows * u->o, u->b, u->past);
 }
 
 /* Memory for rows of y, if they are copied, and for `more` bytes. */
@@ -132,20 +189,24 @@ static void *find_room(struct run *u, size_t more)
     return room ? room + own : NULL;
 }
 
-static struct run run_of(const struct ddp__conv_shape *s, const float *x,
-                         const float *packed, float *y)
+static struct run run_of(const struct ddp__conv_shape *s, const void *x,
+                         const float *packed, void *y)
 {
-    struct run u = {.x = x,
+    const struct ddp__conv *k = &s->conv;
+    struct run u = {.s = s,
+                    .x = x,
+                    .b = s->type == DDP_BF16,
+                    .pixels = ddp__pixels_fit(s) && k->sh == 1 && k->sw == 1,
                     .w = packed,
                     .y = y,
                     .count = (size_t)s->n * (size_t)s->oh * (size_t)s->ow,
-                    .c = (size_t)s->c,
+                    .c = (size_t)ddp__thin_product(s).c,
                     .o = (size_t)s->o,
                     .all = ddp__pixels_columns(s)};
 
-    u.past = ddp__streams(u.count * u.o, false);
-    u.whole = u.o % VECTOR == 0 && (uintptr_t)y % 64 == 0;
-    u.ahead = (AHEAD / u.c + 1) * u.c;
+    u.past = ddp__streams(u.count * u.o, u.b);
+    u.whole = !u.b && u.o % VECTOR == 0 && (uintptr_t)y % 64 == 0;
+    u.ahead = u.pixels ? (AHEAD / u.c + 1) * u.c : 0;
     if (s->conv.bias)
         u.bias = packed + u.all * u.c;
     return u;
@@ -159,12 +220,13 @@ static void run_blocks(const struct run *u)
         ddp__store_end();
 }
 
-int ddp__thin_run(const struct ddp__conv_shape *s, const float *x,
-                  const float *packed, float *y)
+int ddp__thin_run(const struct ddp__conv_shape *s, const void *x,
+                  const float *packed, void *y)
 {
     struct run u = run_of(s, x, packed, y);
+    size_t wide = u.b ? ROWS * u.c * sizeof(float) : 0;
 
-    if (!u.whole && !find_room(&u, 0))
+    if (!u.whole && !(u.read = find_room(&u, wide)))
         return DDP_ENOMEM;
     run_blocks(&u);
     return 0;
@@ -183,7 +245,7 @@ int ddp__thin_norm_run(const struct ddp__task *t,
         return DDP_ENOMEM;
     norm = ddp__bn_clamp_of(t, room);
     u.norm = &norm;
-    u.normed = (float *)(void *)(room + of_norm);
+    u.read = (float *)(void *)(room + of_norm);
     run_blocks(&u);
     return 0;
 }
