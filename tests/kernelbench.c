@@ -206,7 +206,6 @@ static const struct line {
     CONV("thin", FWD, 0, "3x3/2", 224, 3, 32, 3, 2, 1, 1),
     CONV("thin", FWD, 0, "3x3", 32, 3, 64, 3, 1, 1, 1),
     CONV("thin", FWD, 0, "2x2", 32, 3, 24, 2, 1, 0, 1),
-    CONV("thin", FWD, 0, "7x7/2", 224, 3, 64, 7, 2, 3, 1),
     CONV("amx", BWD_W, 0, "7x7/2", 224, 3, 64, 7, 2, 3, 1),
     CONV("amx", BWD_W, 0, "1x1", 56, 64, 64, 1, 1, 0, 1),
     CONV("amx", BWD_W, 0, "1x1", 56, 64, 256, 1, 1, 0, 1),
