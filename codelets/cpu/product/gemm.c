@@ -105,6 +105,25 @@ void ddp__gemm_finish(const struct ddp__gemm_product *g,
     multiply(g, f, p, ldp);
 }
 
+void ddp__gemm_round(const struct ddp__gemm_product *g,
+                     const struct ddp__gemm_round *r)
+{
+    for (size_t i = 0; i < g->m; i += ROWS) {
+        struct ddp__gemm_block t = {.k = g->k,
+                                    .a = (const float *)g->a + i * g->lda,
+                                    .lda = g->lda,
+                                    .b = g->b,
+                                    .next = next_of(g, NULL, g->b, i),
+                                    .row = g->row + i,
+                                    .col = g->col,
+                                    .round = r,
+                                    .first = i};
+        size_t rows = g->m - i < ROWS ? g->m - i : ROWS;
+
+        ddp__gemm_block[DDP__GEMM_ROUND][g->n >= PANEL](rows, &t);
+    }
+}
+
 void ddp__gemm_stream(const struct ddp__gemm_product *g,
                       const struct ddp__gemm_stream *m, float *p, size_t ldp)
 {

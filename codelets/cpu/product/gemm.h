@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cpu/isa.h"
 
@@ -78,6 +79,17 @@ DDP__X86_ONLY void ddp__gemm_stream(const struct ddp__gemm_product *g,
 DDP__X86_ONLY void ddp__gemm_finish(const struct ddp__gemm_product *g,
                                     const struct ddp__gemm_finish *f, float *p,
                                     size_t ldp);
+
+/* Where sums of integers go as bf16: row i to y[i]. */
+struct ddp__gemm_round {
+    uint16_t *const *y;
+    size_t at, columns; /* columns `at` to before at + columns, 1 to 32 */
+    bool past; /* they go past the caches, in whole lines of 64 bytes */
+};
+
+/* As ddp__gemm(), of integers, for one panel; needs AVX512_BF16. */
+DDP__X86_ONLY void ddp__gemm_round(const struct ddp__gemm_product *g,
+                                   const struct ddp__gemm_round *r);
 
 /* Products with vectors of one length. */
 struct ddp__gemm_products {

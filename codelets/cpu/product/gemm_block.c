@@ -12,6 +12,7 @@
 
 #ifdef DDP__X86
 #include "gemm_finish.h"
+#include "gemm_round.h"
 #include "gemm_sum.h"
 
 enum { ROWS = DDP__GEMM_ROWS };
@@ -65,7 +66,7 @@ DDP__V16_INLINE void end_sum(enum ddp__gemm_kind kind,
     float *p = t->p + i * t->ldp + j;
 
     if (kind == DDP__GEMM_INTEGERS)
-        sum = sum_in_units(sum, t->row[i], t->col + j);
+        sum = sum_in_units(sum, t->row[i], LOAD(t->col + j));
     if (kind == DDP__GEMM_STREAM && t->past)
         _mm512_stream_ps(p, sum);
     else
@@ -97,6 +98,27 @@ DDP__V16_INLINE void finish_sums(const struct ddp__gemm_block *t, size_t rows,
     }
 }
 
+DDP__V16_INLINE void round_sums(const struct ddp__gemm_block *t, size_t rows,
+                                int wide, v16 acc[ROWS][2])
+{
+    uint16_t *const *y = t->round->y + t->first;
+    __mmask32 mask = mask_of_columns(t->round);
+    bool past = t->round->past;
+    v16 first = LOAD(t->col), second = wide > 1 ? LOAD(t->col + 16) : first;
+
+#pragma GCC unroll 14
+    for (size_t i = 0; i < rows; i++) {
+        uint16_t *to = y[i] + t->round->at;
+        v16 v = sum_in_units(acc[i][0], t->row[i], first);
+
+        if (wide > 1)
+            put_rounded(to, v, sum_in_units(acc[i][1], t->row[i], second), mask,
+                        past);
+        else
+            put_rounded_half(to, v, (__mmask16)mask);
+    }
+}
+
 /* ---- a b ---------------------------------------------------------------- */
 
 /* Products of k columns of a with k rows of b. */
@@ -108,7 +130,7 @@ DDP__V16_INLINE void add_products(enum ddp__gemm_kind kind, size_t rows,
     const float *a0 = t->a, *a3 = a0 + 3 * lda, *a6 = a3 + 3 * lda;
     const float *a9 = a6 + 3 * lda, *a12 = a9 + 3 * lda;
     const float *b = t->b, *next = t->next;
-    bool integers = kind == DDP__GEMM_INTEGERS;
+    bool integers = kind == DDP__GEMM_INTEGERS || kind == DDP__GEMM_ROUND;
 
     for (size_t l = 0; l < t->k; l++, b += wide * 16, next += 16) {
         v16 b0 = LOAD(b), b1 = wide > 1 ? LOAD(b + 16) : b0;
@@ -153,6 +175,8 @@ DDP__V16_INLINE void block(enum ddp__gemm_kind kind, size_t rows, int wide,
     add_products(kind, rows, wide, t, acc);
     if (kind == DDP__GEMM_FINISH || kind == DDP__GEMM_FETCH)
         finish_sums(t, rows, wide, acc);
+    else if (kind == DDP__GEMM_ROUND)
+        round_sums(t, rows, wide, acc);
     else
         end_sums(kind, rows, wide, t, acc);
 }
@@ -190,6 +214,7 @@ DDP__V16_INLINE void rows_of_block(enum ddp__gemm_kind kind, int wide,
     }
 WIDTHS(DDP__GEMM_FLOATS, floats)
 WIDTHS(DDP__GEMM_INTEGERS, integers)
+WIDTHS(DDP__GEMM_ROUND, round)
 WIDTHS(DDP__GEMM_STREAM, stream)
 WIDTHS(DDP__GEMM_FINISH, finish)
 WIDTHS(DDP__GEMM_FETCH, fetch)
@@ -198,6 +223,7 @@ WIDTHS(DDP__GEMM_FETCH, fetch)
 ddp__gemm_block_f *const ddp__gemm_block[DDP__GEMM_KINDS][2] = {
     [DDP__GEMM_FLOATS] = {half_floats, whole_floats},
     [DDP__GEMM_INTEGERS] = {half_integers, whole_integers},
+    [DDP__GEMM_ROUND] = {half_round, whole_round},
     [DDP__GEMM_STREAM] = {half_stream, whole_stream},
     [DDP__GEMM_FINISH] = {half_finish, whole_finish},
     [DDP__GEMM_FETCH] = {half_fetch, whole_fetch},

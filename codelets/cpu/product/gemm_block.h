@@ -10,6 +10,7 @@
 enum ddp__gemm_kind {
     DDP__GEMM_FLOATS,
     DDP__GEMM_INTEGERS,
+    DDP__GEMM_ROUND,  /* integers, whose products become bf16 */
     DDP__GEMM_STREAM, /* floats, whose products go to memory, too */
     DDP__GEMM_FINISH, /* floats, and what follows */
     DDP__GEMM_FETCH,  /* so, and lines of a matrix are fetched */
@@ -21,10 +22,12 @@ struct ddp__gemm_block {
     size_t k;
     const float *a, *b, *next; /* next: k lines are fetched from there on */
     size_t lda, ldp;
-    const float *row, *col; /* units of INTEGERS */
+    const float *row, *col; /* units of INTEGERS and ROUND */
     const float *bias;      /* of STREAM; NULL: 0 */
     bool past;
     const struct ddp__gemm_finish *finish; /* of FINISH and FETCH */
+    const struct ddp__gemm_round *round;   /* of ROUND */
+    size_t first;                          /* so: the first row */
     size_t column;                         /* its first */
     size_t line;                           /* of FETCH: the first of k */
     float *p;

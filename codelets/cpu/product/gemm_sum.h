@@ -17,10 +17,10 @@ DDP__V16_INLINE v16 multiply_add(bool integers, v16 a, v16 b, v16 sum)
 }
 
 /* A sum of integers as floats, in units of a row and of columns. */
-DDP__V16_INLINE v16 sum_in_units(v16 sum, float row, const float *col)
+DDP__V16_INLINE v16 sum_in_units(v16 sum, float row, v16 col)
 {
     sum = _mm512_cvtepi32_ps(_mm512_castps_si512(sum));
-    return MUL(MUL(sum, SET(row)), LOAD(col));
+    return MUL(MUL(sum, SET(row)), col);
 }
 
 #endif

@@ -36,7 +36,7 @@ DDP__V16_INLINE void put_sum(bool integers, const struct block *t, size_t i,
     float *p = t->p + i * t->ldp + j;
 
     if (integers) {
-        sum = sum_in_units(sum, t->row[i], t->col + j);
+        sum = sum_in_units(sum, t->row[i], LOAD(t->col + j));
         if (t->add)
             sum = ADD(sum, LOAD(p));
     }

@@ -98,7 +98,7 @@ struct run {
     size_t o, all, pairs, ldq, outputs, rows; /* rows: of a block */
     size_t bands, groups;                     /* parts: of outputs, of panels */
     float low, high;
-    bool past;
+    bool past, plain; /* plain: sums are results */
 };
 
 static void find_targets(const struct run *r, struct ddp__patch_place at,
@@ -176,6 +176,31 @@ DDP__UNIT_TARGET static void put_panel(const struct run *r,
     }
 }
 
+/* A panel of a block: what it is multiplied by begins with filter j. */
+static void run_panel(const struct run *r, const struct block *b, size_t j)
+{
+    size_t left = r->o - j;
+    struct ddp__gemm_product g = {.m = b->rows,
+                                  .n = r->all - j < PANEL ? VECTOR : PANEL,
+                                  .k = r->pairs,
+                                  .a = b->q,
+                                  .lda = r->ldq,
+                                  .b = r->w + j * r->pairs,
+                                  .row = b->unit,
+                                  .col = r->unit + j};
+
+    if (r->plain) {
+        ddp__gemm_round(&g, &(struct ddp__gemm_round){
+                                .y = b->y,
+                                .at = j,
+                                .columns = left < PANEL ? left : PANEL,
+                                .past = r->past});
+    } else {
+        ddp__gemm(&g, b->sum, PANEL);
+        put_panel(r, b, j);
+    }
+}
+
 /* ---- parts -------------------------------------------------------------- */
 
 /* Panels from `first` to before `end` of a block that begins with output
@@ -187,19 +212,8 @@ static void run_block(const struct run *r, struct block *b, size_t at,
 
     ddp__i16_rows(r->s, r->x, place, b->rows, b->q, r->ldq, b->unit);
     find_targets(r, place, b);
-    for (size_t j = first * PANEL; j < end * PANEL && j < r->all; j += PANEL) {
-        struct ddp__gemm_product g = {.m = b->rows,
-                                      .n = r->all - j < PANEL ? VECTOR : PANEL,
-                                      .k = r->pairs,
-                                      .a = b->q,
-                                      .lda = r->ldq,
-                                      .b = r->w + j * r->pairs,
-                                      .row = b->unit,
-                                      .col = r->unit + j};
-
-        ddp__gemm(&g, b->sum, PANEL);
-        put_panel(r, b, j);
-    }
+    for (size_t j = first * PANEL; j < end * PANEL && j < r->all; j += PANEL)
+        run_panel(r, b, j);
 }
 
 static size_t panels_of(const struct run *r)
@@ -282,6 +296,7 @@ int ddp__i16_conv_run(const struct ddp__conv_shape *s, const uint16_t *x,
                     .all = ddp__i16_columns(s),
                     .pairs = ddp__i16_pairs(s),
                     .outputs = (size_t)s->n * (size_t)s->oh * (size_t)s->ow,
+                    .plain = !bias && !s->sum && s->conv.act == DDP_IDENTITY,
                     .low = s->conv.act == DDP_IDENTITY ? -INFINITY : 0,
                     .high = s->conv.act == DDP_RELU6 ? 6 : INFINITY};
 

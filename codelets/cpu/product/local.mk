@@ -14,6 +14,7 @@ libddp_core_la_SOURCES += \
     %D%/gemm_block.c \
     %D%/gemm_block.h \
     %D%/gemm_finish.h \
+    %D%/gemm_round.h \
     %D%/gemm_sum.h \
     %D%/gemm_t.c \
     %D%/gemm_t.h \

@@ -136,7 +136,7 @@ DDP__V16_INLINE void put_row(enum ddp__wgrad_kind kind,
     __mmask16 m = ddp__mask16(t->cols - first);
 
     if (kind == DDP__WGRAD_I16)
-        sum = sum_in_units(sum, t->row[i], t->col + first);
+        sum = sum_in_units(sum, t->row[i], LOAD(t->col + first));
     if (t->add)
         sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(m, to));
     _mm512_mask_storeu_ps(to, m, sum);
