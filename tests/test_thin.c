@@ -177,6 +177,9 @@ static void test_choice_of_bf16(void)
 
     ok(ddp__thin_fits(&s) == ddp__i16_here(), "96 channels to 16 in bf16");
     ok(ddp__thin_fits(&first) == ddp__i16_here(), "3x3 of three channels");
+    setenv("DDP_BF16_INTEGERS", "0", 1);
+    ok(!ddp__thin_fits(&s), "not if DDP_BF16_INTEGERS=0 says so");
+    unsetenv("DDP_BF16_INTEGERS");
     s = pixel_shape(DDP_BF16, &many);
     ok(!ddp__thin_fits(&s), "not 32 channels to 192 in bf16");
 }

@@ -290,6 +290,19 @@ static void test_thin(const struct row *r, bool b)
     layer_free(&l);
 }
 
+/* Not where bf16 is multiplied as such. */
+static void test_thin_choice(void)
+{
+    struct layer l;
+
+    setenv("DDP_BF16_INTEGERS", "0", 1);
+    layer_new(&l, &thin_rows[0], 1, true);
+    ok(!ddp__wgrad_thin.fits(&l.s), "16 to 96 channels are not thin if "
+                                    "DDP_BF16_INTEGERS=0 says so");
+    layer_free(&l);
+    unsetenv("DDP_BF16_INTEGERS");
+}
+
 static bool takes(int c, int o, bool b)
 {
     struct row r = {1, 1, 1, c, o, 1, 1, 0, 1};
@@ -385,6 +398,7 @@ int main(void)
         test_thin(&thin_rows[i], false);
         test_thin(&thin_rows[i], true);
     }
+    test_thin_choice();
     for (size_t i = 0;
          i < sizeof(depthwise_wgrad_rows) / sizeof(depthwise_wgrad_rows[0]);
          i++) {

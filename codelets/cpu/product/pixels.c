@@ -23,9 +23,9 @@ bool ddp__pixels_fit(const struct ddp__conv_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
-    return !s->dense && k->kh == 1 && k->kw == 1 &&
-           k->groups == 1 && k->top == 0 && k->left == 0 && k->bottom == 0 &&
-           k->right == 0 && ddp__avx512_here();
+    return !s->dense && k->kh == 1 && k->kw == 1 && k->groups == 1 &&
+           k->top == 0 && k->left == 0 && k->bottom == 0 && k->right == 0 &&
+           ddp__avx512_here();
 }
 
 size_t ddp__pixels_columns(const struct ddp__conv_shape *s)
