@@ -44,7 +44,7 @@ same 8 DDP_SEGMENT_US=1000
 same 3 EMULATED_DELAY_US=300
 same 2 STARPU_NWORKER_PER_CUDA=2 EMULATED_DELAY_US=300
 same 2 STARPU_CUDA_PIPELINE=0 STARPU_PREFETCH=0
-same 2 DDP_INFLIGHT=4
+same 2 DDP_INFLIGHT=4 STARPU_NCPU=2
 # Nobody may use up the input meanwhile: StarPU would abort.
 same 2 EMULATED_LATE_US=300000
 for sched in eager lws random dmdas; do
