@@ -53,12 +53,12 @@
 #ifdef DDP__X86
 enum {
     MOST_FEW = 56,          /* channels, of the side with fewer */
-    MOST_BF16 = 24,         /* products for each value of bf16 */
     TILE = 8,               /* of them, of a tile */
     PIECE = 9,              /* values of three pixels of three channels */
     PIECE_COLS = 32,        /* outputs of a tile of these */
     BLOCK_BYTES = 32 << 10, /* of pixels, which suit the first-level cache */
-    GROUP = 32              /* blocks */
+    GROUP = 32,             /* blocks */
+    MOST_BF16 = 24          /* products for each value of bf16 */
 };
 
 /* ---- sums --------------------------------------------------------------- */
@@ -258,11 +258,11 @@ static bool is_thin(const struct ddp__conv_shape *s)
 
     return k->kh == 1 && k->kw == 1 && k->sh == 1 && k->sw == 1 &&
            s->h == s->oh && s->w == s->ow && few % TILE == 0 &&
-           (s->type == DDP_F32 ? few <= MOST_FEW
-                               : s->c * s->o <= MOST_BF16 * (s->c + s->o));
+           few <= MOST_FEW &&
+           (s->type == DDP_F32 || s->c * s->o <= MOST_BF16 * (s->c + s->o));
 }
 
-/* AMX, and elsewhere fast products of bf16, have better ways. */
+/* In bf16 where it is slow; first layers, with AMX as well. */
 static bool has_type(const struct ddp__conv_shape *s)
 {
     return s->type == DDP_F32 || ddp__i16_here() ||
