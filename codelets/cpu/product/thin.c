@@ -130,10 +130,10 @@ struct run {
 
 static const float *rows_of_x(const struct run *u, size_t row, size_t rows)
 {
-    const void *x = ddp__at(u->x, row * u->c, u->b);
+    const void *x = u->pixels ? ddp__at(u->x, row * u->c, u->b) : u->x;
 
     if (!u->pixels)
-        ddp__thin_rows(u->s, u->x, row, rows, u->c, u->read);
+        ddp__thin_rows(u->s, x, row, rows, u->c, u->read);
     else if (u->b)
         ddp__widen(x, rows * u->c, u->read);
     else if (u->norm)
