@@ -44,6 +44,8 @@ static const struct row rows[] = {
     {2, 13, 11, 64, 96, 1, 1, 0, DDP_IDENTITY, false, 1},
     {3, 7, 9, 24, 40, 1, 1, 0, DDP_RELU, true, 1}, /* half a panel */
     {1, 5, 7, 3, 5, 1, 1, 0, DDP_RELU6, true, 9},  /* an odd value is left */
+    {2, 5, 3, 32, 50, 1, 1, 0, DDP_IDENTITY, false, 1},  /* part of a panel */
+    {2, 5, 3, 32, 40, 1, 1, 0, DDP_IDENTITY, false, 1},  /* of half of one */
     {2, 9, 8, 32, 64, 1, 2, 0, DDP_IDENTITY, false, 1},  /* pixels left out */
     {2, 9, 10, 33, 50, 3, 2, 1, DDP_RELU, true, 1},      /* padding */
     {2, 30, 23, 3, 64, 7, 2, 3, DDP_IDENTITY, false, 1}, /* a first layer */
@@ -297,7 +299,7 @@ static void test_row(const struct row *r, bool turn)
 /* What y was is added before the activation. */
 static void test_sum(enum ddp_act act)
 {
-    struct row r = rows[4];
+    struct row r = rows[6];
     struct layer l;
     size_t len, wrong = 0;
     uint16_t *before;
@@ -331,7 +333,7 @@ static void test_factors(void)
     struct layer l;
     float *by;
 
-    layer_new(&l, &rows[4], false);
+    layer_new(&l, &rows[6], false);
     by = random_floats((size_t)l.s.o);
     l.f.by = by;
     pack(&l);
@@ -393,7 +395,7 @@ static void test_choice(void)
     bool here = !ddp__amx_here();
 
     setenv("DDP_BF16_INTEGERS", "1", 1);
-    ok(fits(&rows[0], DDP_BF16) == here && fits(&rows[5], DDP_BF16) == here,
+    ok(fits(&rows[0], DDP_BF16) == here && fits(&rows[7], DDP_BF16) == here,
        "layers in bf16 are multiplied as integers, but with AMX");
     ok(!fits(&rows[0], DDP_F32), "not in f32");
     setenv("DDP_BF16_INTEGERS", "0", 1);

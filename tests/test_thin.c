@@ -79,6 +79,7 @@ static const struct patch_row {
     bool bias;
 } patch_rows[] = {
     {2, 17, 40, 3, 32, 3, 3, 2, 1, 1, true},  /* runs inside of the image */
+    {1, 6, 20, 3, 16, 3, 3, 1, 1, 1, false},  /* padding after a run */
     {1, 9, 8, 3, 24, 2, 2, 1, 0, 0, true},    /* without padding */
     {3, 5, 4, 5, 40, 4, 5, 1, 3, 2, false},   /* more than a vector, and images
                                                  hardly larger than filters */
