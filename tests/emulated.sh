@@ -9,8 +9,8 @@ emulator=$builddir/tests/.libs/emulated_gpu.so
 export DDP_LIBCUDA=$builddir/tests/.libs/fake_cuda.so
 export DDP_MODULE_DIR=$builddir/.libs
 export STARPU_HOME=$tmp/home XDG_CACHE_HOME=$tmp/home
-# Workers for the input keep a core busy while they wait: two of them take all of
-# two cores' time from what is tested.
+# A worker for the input keeps a core busy while it waits: two of them would leave
+# none of two cores to what is tested.
 export STARPU_NCPU=1
 mkdir "$tmp/home"
 

@@ -552,8 +552,8 @@ static bool is_wanted(const struct line *l, char **word)
     return !word[0];
 }
 
-/* Our kernels of inference and of thin layers, and Winograd's of rows and
- * columns, have no bf16. */
+/* Our kernels of inference, and Winograd's of rows and columns, have no bf16.
+ */
 static bool has_bf16(const struct line *l)
 {
     return ddp__dnn_bf16() && l->row.family != CHECK_CONV_NORM &&
