@@ -45,11 +45,11 @@ static bool has_own_act(const struct ddp__conv_shape *s,
 static struct ddp__conv_shape without_own_act(const struct ddp__conv_shape *s,
                                               enum ddp__conv_pass pass)
 {
-    struct ddp__conv_shape left = *s;
+    struct ddp__conv_shape bare = *s;
 
     if (has_own_act(s, pass))
-        left.conv.act = DDP_IDENTITY;
-    return left;
+        bare.conv.act = DDP_IDENTITY;
+    return bare;
 }
 
 static void add_own_act(const struct ddp__dnn *d, float *y)
@@ -139,7 +139,7 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__conv_shape *s,
 {
     static const char *const what[] = {"forward", "data gradient",
                                        "weight gradient"};
-    struct ddp__conv_shape left = without_own_act(s, pass);
+    struct ddp__conv_shape bare = without_own_act(s, pass);
     struct ddp__dnn *d;
     md_t plain;
     dnnl_engine_t engine;
@@ -160,7 +160,7 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__conv_shape *s,
     d->outputs = (size_t)s->n * (size_t)s->oh * (size_t)s->ow * (size_t)s->o;
     pthread_once(&first_product, multiply_once);
     if (!(st = ddp__dnn_engine(&engine)) &&
-        !(st = ddp__dnn_pd(&d->pd, &plain, engine, &left, pass, transposed))) {
+        !(st = ddp__dnn_pd(&d->pd, &plain, engine, &bare, pass, transposed))) {
         if (!(st = dnnl_primitive_create(&d->prim, d->pd))) {
             d->scratch =
                 ddp__md_bytes(query_md(d->pd, dnnl_query_scratchpad_md));
@@ -220,7 +220,7 @@ bool ddp__dnn_same_packed(const struct ddp__dnn *a, const struct ddp__dnn *b)
 int ddp__dnn_find(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
                   bool transposed, char name[DDP__DNN_NAME])
 {
-    struct ddp__conv_shape left = without_own_act(s, pass);
+    struct ddp__conv_shape bare = without_own_act(s, pass);
     const char *text = "";
     dnnl_primitive_desc_t pd;
     dnnl_engine_t engine;
@@ -231,7 +231,7 @@ int ddp__dnn_find(const struct ddp__conv_shape *s, enum ddp__conv_pass pass,
     if (threads < 0)
         return threads;
     if (!(st = ddp__dnn_engine(&engine)) &&
-        !(st = ddp__dnn_pd(&pd, &plain, engine, &left, pass, transposed))) {
+        !(st = ddp__dnn_pd(&pd, &plain, engine, &bare, pass, transposed))) {
         dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &text);
         snprintf(name, DDP__DNN_NAME, "%s", text);
         dnnl_primitive_desc_destroy(pd);
