@@ -146,7 +146,12 @@ holds "$(of 32 idle_share) > 0 && $(of 32 idle_share) < 0.1" \
     "and with a smaller one: idle $(of 32 idle_share)"
 run "$predict" --json --model resnet18 --dtype f32 --cpus 32 --lanes 8 \
     --sub-batch 32 --steps 2 --skip 1
-holds "$(of 32 idle_share) > 0.7" "with 8 lanes: three of four are"
+# Three of four workers have no lane and help the others with tasks that are
+# ready: a step takes two thirds of the time that is planned for lanes.
+holds "$(of 32 idle_share) > 0.55 && $(of 32 idle_share) < 0.7" \
+    "with 8 lanes: most are, $(of 32 idle_share)"
+holds "$(of 32 step_ms) < 0.75 * $(of 32 planned_step_ms)" \
+    "but help: $(of 32 step_ms) of $(of 32 planned_step_ms) ms"
 
 # What workers read from other NUMA nodes.  An MLP of 3072, 512, 512 and 10 has
 # $weights GiB; each of two workers, one per node, has a lane.  One node lacks

@@ -263,6 +263,7 @@ alone_programs = \
     %D%/test_gather \
     %D%/test_once \
     %D%/test_sched \
+    %D%/test_sched_help \
     %D%/test_sched_order \
     %D%/test_sched_owners \
     %D%/test_sched_rates \
@@ -309,6 +310,7 @@ sched_jobs = \
     %D%/sched_jobs.c \
     %D%/sched_jobs.h
 %C%_test_sched_SOURCES = %D%/test_sched.c $(sched_jobs)
+%C%_test_sched_help_SOURCES = %D%/test_sched_help.c $(sched_jobs)
 %C%_test_sched_order_SOURCES = %D%/test_sched_order.c $(sched_jobs)
 %C%_test_sched_owners_SOURCES = %D%/test_sched_owners.c $(sched_jobs)
 %C%_test_sched_rates_SOURCES = %D%/test_sched_rates.c $(sched_jobs)

@@ -60,6 +60,8 @@ struct ddp__claimer {
     int taken;        /* tasks of an accelerator that have not begun: their data
                          are on their way, or another one runs */
     bool runs;        /* one has begun, and not ended */
+    bool comes;       /* it takes its next ready task at once: it ends the one
+                         before, or has been called */
     double began;     /* when its last task did */
     double elsewhere; /* since when its task belongs to no sub-batch; 0: none */
     double until;     /* left to faster ones: it looks again then; 0: did not */

@@ -75,6 +75,8 @@ CODELETS_SOURCES += \
     %D%/scheduler.h \
     %D%/scheduler_calls.c \
     %D%/scheduler_calls.h \
+    %D%/scheduler_help.c \
+    %D%/scheduler_help.h \
     %D%/scheduler_names.c \
     %D%/scheduler_names.h \
     %D%/scheduler_next.c \

@@ -24,6 +24,7 @@
 #include "runtime/rates.h"
 #include "runtime/scheduler.h"
 #include "runtime/scheduler_calls.h"
+#include "runtime/scheduler_help.h"
 #include "runtime/scheduler_names.h"
 #include "runtime/scheduler_next.h"
 #include "runtime/task_group.h"
@@ -96,7 +97,7 @@ static void queue_task(struct ddp__sched *s, struct starpu_task *t, int id,
     } else {
         queue_put(&u->ready, t);
         if (u->owner >= 0) {
-            ddp__sched_call(s, u->owner, c);
+            ddp__help_ready(s, u, c);
             return;
         }
     }
@@ -160,6 +161,7 @@ static struct starpu_task *pop_task(unsigned ctx)
     s->claims.by[id].elsewhere =
         t && !(tag_of(t) && tag_of(t)->at) ? ddp__now() : 0;
     s->claims.by[id].taken += t && tag_of(t) && !is_in_main(id);
+    ddp__help_taken(s, id, &c);
     if (!t) {
         s->claims.by[id].waiting = true;
         ddp__rest_idle(&s->worker[id].rest);

@@ -8,10 +8,11 @@
  * take the last ones of others.  The next sub-batch of the same lane is free
  * again; on GPUs another takes it if it will be done with it earlier although
  * the lane's sums are moved.  A worker leaves the last sub-batches of a step to
- * faster ones that will be done with them earlier.  Merges and updates go to
- * the worker that their owner number names, merges of large buckets to the
- * worker of a lane, and run before the worker's lanes as soon as their data are
- * there.  Tasks without a tag run when there are none of ours.
+ * faster ones that will be done with them earlier; in main memory one that has
+ * nothing to do helps another with the long tasks of its sub-batch.  Merges and
+ * updates go to the worker that their owner number names, merges of large
+ * buckets to the worker of a lane, and run before the worker's lanes as soon as
+ * their data are there.  Tasks without a tag run when there are none of ours.
  */
 #ifndef DDP_SCHEDULER_H
 #define DDP_SCHEDULER_H

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "runtime/ahead.h"
+#include "runtime/scheduler_help.h"
 #include "runtime/scheduler_next.h"
 
 /* Claim a sub-batch and take its first task. */
@@ -83,7 +84,7 @@ struct starpu_task *ddp__sched_next(struct ddp__sched *s, int id,
         (t = ddp__claims_owned(&s->claims, id)) ||
         (is_in_main(id) && (t = steal_update(s, id))) ||
         (t = claim_sub(s, id, c)) || (t = steal_update(s, id)) ||
-        (t = queue_take(&s->foreign, id)))
+        (t = queue_take(&s->foreign, id)) || (t = queue_take(&s->input, id)))
         return t;
-    return queue_take(&s->input, id);
+    return ddp__help_next(s, id);
 }
