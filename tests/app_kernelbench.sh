@@ -41,7 +41,7 @@ rows "depthwise_train" conv_bwd_x 16
 rows skinny dense_bwd_w 4
 rows dense dense_fwd 2
 rows dense dense_bwd_w 2
-rows dense conv_bwd_x 3
+rows dense conv_bwd_x 5
 rows "depthwise_infer" conv_norm 8
 
 # Both are right, so they are as close as roundings: of f32 sums, Winograd's

@@ -338,6 +338,8 @@ static const struct line {
     CONV("dense", BOTH, 256, "1x1", 1, 512, 2048, 1, 1, 0, 1),
     CONV("dense", BOTH, 256, "1x1/2", 1, 1024, 2048, 1, 2, 0, 1),
     CONV("dense", BOTH, 4, "1x1", 3, 1024, 128, 1, 1, 0, 1),
+    CONV("dense", BOTH, 0, "1x1", 7, 512, 2048, 1, 1, 0, 1),
+    CONV("dense", BOTH, 0, "1x1", 7, 2048, 512, 1, 1, 0, 1),
     INFER("depthwise_infer", "3x3", 112, 32, 32, 3, 1, 1, 32),
     INFER("depthwise_infer", "5x5", 14, 672, 672, 5, 1, 2, 672),
     INFER("pointwise", "1x1", 56, 24, 144, 1, 1, 0, 1),

@@ -256,6 +256,11 @@ static void test_convolutions(void)
     s.conv.sh = s.conv.sw = 1;
     s.oh = s.ow = 2;
     ok(ddp__dense_fits(&s, DDP__FWD), "four pixels");
+    s.h = s.w = s.oh = s.ow = 7;
+    ok(ddp__dense_fits(&s, DDP__BWD_X), "49 pixels of many weights");
+    s.c = 256;
+    ok(!ddp__dense_fits(&s, DDP__BWD_X), "but not of fewer");
+    s.c = 512;
     s.h = s.w = s.oh = s.ow = 14;
     ok(!ddp__dense_fits(&s, DDP__FWD), "not many pixels");
 }
