@@ -49,7 +49,7 @@ struct ddp__graph_spec {
     bool flip;           /* EVAL: the mean of x and its mirror image */
     bool input_gradient; /* PULL: dx too */
     int channels;      /* images of bf16 or f16 get a multiple of it; 0: none */
-    bool on_gpus;      /* alone: gradients of x are added where they are
+    bool on_gpus;      /* alone: all gradients of x are added where they are
                           computed; see `inverse` of batch norm */
     bool folds;        /* batch norms of evaluation become a part of the
                           convolutions before them */

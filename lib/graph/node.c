@@ -123,12 +123,21 @@ static bool same_shape(struct ddp_shape a, struct ddp_shape b)
     return a.h == b.h && a.w == b.w && a.c == b.c;
 }
 
+/* Whether the data gradient of a convolution is added as fast as it is stored:
+ * on CPUs sums of pixels in f32 are. */
+static bool adds_gradient(const ddp_graph_t *g, const struct ddp__conv *k)
+{
+    return g->spec.on_gpus ||
+           (g->spec.dtype == DDP_F32 && k->groups == 1 && k->kh == 1 &&
+            k->kw == 1 && k->sh == 1 && k->sw == 1);
+}
+
 /* Which operand of a node is a gradient that it could add to another; -1. */
 static int find_summand(const ddp_graph_t *g, const struct ddp__node *n)
 {
     if (n->call.op == DDP__OP_SPLIT)
         return DDP__SPLIT_DX;
-    return n->call.op == DDP__OP_CONV_BWD_X && g->spec.on_gpus
+    return n->call.op == DDP__OP_CONV_BWD_X && adds_gradient(g, &n->call.conv)
                ? DDP__CONV_BWD_X_DX
                : -1;
 }

@@ -184,10 +184,10 @@ int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
 
     if (ddp__op_is(c->op, DDP__IS_CONV) && c->conv.in)
         return ddp__fail(DDP_ENODEV, "conv: weights of some channels alone");
-    if (c->sum && c->op != DDP__OP_CONV_NORM)
-        return ddp__fail(DDP_ENODEV, "conv: a gradient that is added");
     if ((rc = ddp__plan_new(c, &p)) < 0)
         return rc;
+    if (c->sum && c->op != DDP__OP_CONV_NORM && !ddp__way_adds(p))
+        rc = ddp__fail(DDP_ENODEV, "conv: a gradient that is added");
     if (is_of_norm(c) && !ddp__norm_conv_can(p))
         rc = ddp__fail(DDP_ENODEV, "conv: of a batch norm");
     if (!rc && (rc = make_primitives(p)) == 0 && may_split(c, p))

@@ -44,6 +44,12 @@ const char *ddp__way_kernel(const struct ddp__plan *p)
     return p->way == DDP__WAY_INFER ? p->infer->name : name[p->way];
 }
 
+bool ddp__way_adds(const struct ddp__plan *p)
+{
+    return p->way == DDP__WAY_DENSE || p->way == DDP__WAY_THIN ||
+           (p->way == DDP__WAY_PRIMITIVE && p->transposed);
+}
+
 /* ---- primitives --------------------------------------------------------- */
 
 /* Where phases are faster than oneDNN's own way. */

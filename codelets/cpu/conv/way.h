@@ -13,6 +13,9 @@ void ddp__way_choose(struct ddp__plan *p, const struct ddp__call *c);
  * said), by products of integers. */
 bool ddp__way_takes_integers(struct ddp__plan *p);
 
+/* Whether a data gradient can be added to what is there. */
+bool ddp__way_adds(const struct ddp__plan *p);
+
 /* The name of libddp's kernel that computes all of it; NULL: primitives do. */
 const char *ddp__way_kernel(const struct ddp__plan *p);
 

@@ -61,7 +61,7 @@ struct run {
     const float *x, *w, *bias;
     float *y;
     size_t rows, columns, depth, in;
-    bool turned;
+    bool turned, add; /* add: to y */
     float low, high;
     size_t wide;          /* columns whose sums remain in a cache */
     float *block, *panel; /* of x; of weights */
@@ -138,7 +138,7 @@ static void multiply(const struct run *u, size_t row, size_t rows, size_t at,
                                  .columns = count,
                                  .low = last ? u->low : -INFINITY,
                                  .high = last ? u->high : INFINITY,
-                                 .add = at > 0,
+                                 .add = at > 0 || u->add,
                                  .fetch = fetch};
 
     ddp__gemm_finish(&g, &f, u->y + row * u->columns + column, u->columns);
@@ -219,6 +219,7 @@ int ddp__dense_bwd_x(const struct ddp__conv_shape *s, const float *dy,
                     .columns = (size_t)s->c,
                     .depth = (size_t)s->o,
                     .in = (size_t)s->c,
+                    .add = s->sum,
                     .low = -INFINITY,
                     .high = INFINITY};
 
@@ -250,8 +251,8 @@ static bool has_many_pixels(const struct ddp__conv_shape *s,
 
 bool ddp__dense_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass)
 {
-    if (s->type != DDP_F32 || s->sum || !is_product(s) ||
-        rows_of(s) <= FEW_ROWS || ddp__skinny_lanes() < 16 ||
+    if (s->type != DDP_F32 || (s->sum && pass != DDP__BWD_X) ||
+        !is_product(s) || rows_of(s) <= FEW_ROWS || ddp__skinny_lanes() < 16 ||
         (!s->dense && has_many_pixels(s, pass)))
         return false;
     if (pass == DDP__BWD_W)

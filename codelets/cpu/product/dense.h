@@ -15,6 +15,7 @@ bool ddp__dense_fits(const struct ddp__conv_shape *s, enum ddp__conv_pass pass);
 /* A forward pass: w is followed by the bias, if the layer has one. */
 int ddp__dense_fwd(const struct ddp__conv_shape *s, const float *x,
                    const float *w, float *y);
+/* dx is written or, where s says so, added to. */
 int ddp__dense_bwd_x(const struct ddp__conv_shape *s, const float *dy,
                      const float *w, float *dx);
 

@@ -51,6 +51,8 @@
  */
 #include "config.h"
 
+#include <math.h>
+
 #include "cpu/cpu.h"
 #include "cpu/isa.h"
 #include "cpu/norm/bn_clamp_v16.h"
@@ -107,9 +109,9 @@ static bool has_rows(const struct ddp__conv_shape *s)
 
 bool ddp__thin_fits(const struct ddp__conv_shape *s)
 {
-    return has_rows(s) && s->conv.act == DDP_IDENTITY && !s->sum &&
-           !ddp__patch_pays(s) && s->oh * s->ow >= LEAST_PIXELS &&
-           has_few_products(s);
+    return has_rows(s) && s->conv.act == DDP_IDENTITY &&
+           !(s->sum && s->type != DDP_F32) && !ddp__patch_pays(s) &&
+           s->oh * s->ow >= LEAST_PIXELS && has_few_products(s);
 }
 
 /* Some rows are computed in `room` and copied: those of a number of channels
@@ -166,10 +168,39 @@ static void multiply(const struct run *u, size_t row, size_t rows, float *y)
     }
 }
 
+/* Likewise, added to y, which the caches have then. */
+static void add(const struct run *u, size_t row, size_t rows, float *y)
+{
+    static const float zeros[PANEL];
+    const float *a = rows_of_x(u, row, rows);
+
+    for (size_t j = 0; j < u->o; j += PANEL) {
+        size_t count = u->o - j < PANEL ? u->o - j : PANEL;
+        struct ddp__gemm_product g = {.m = rows,
+                                      .n = count > VECTOR ? PANEL : VECTOR,
+                                      .k = u->c,
+                                      .a = a,
+                                      .lda = u->c,
+                                      .b = u->w + j * u->c};
+        struct ddp__gemm_finish f = {.bias = zeros,
+                                     .columns = count,
+                                     .low = -INFINITY,
+                                     .high = INFINITY,
+                                     .add = true,
+                                     .next = a + u->ahead};
+
+        ddp__gemm_finish(&g, &f, y + j, u->o);
+    }
+}
+
 static void run_block(const struct run *u, size_t row, size_t rows)
 {
     void *y = (char *)u->y + row * u->o * (u->b ? 2 : 4);
 
+    if (u->s->sum) {
+        add(u, row, rows, y);
+        return;
+    }
     if (u->whole || (!u->b && !u->past && row + rows < u->count)) {
         multiply(u, row, rows, y);
         return;
@@ -216,7 +247,7 @@ static void run_blocks(const struct run *u)
 {
     for (size_t row = 0; row < u->count; row += ROWS)
         run_block(u, row, u->count - row < ROWS ? u->count - row : ROWS);
-    if (u->past)
+    if (u->past && !u->s->sum)
         ddp__store_end();
 }
 

@@ -13,7 +13,8 @@ bool ddp__thin_fits(const struct ddp__conv_shape *s);
 /* The 1x1 layer that has the products of s: what an output sees is a pixel. */
 struct ddp__conv_shape ddp__thin_product(const struct ddp__conv_shape *s);
 
-/* y = w * x + bias, with weights by ddp__pixels_pack() of the product. */
+/* y = w * x + bias, or with s->sum that is added to y, with weights by
+ * ddp__pixels_pack() of the product. */
 int ddp__thin_run(const struct ddp__conv_shape *s, const void *x,
                   const float *packed, void *y);
 
