@@ -60,7 +60,8 @@ static bool call_one(struct ddp__sched *s, struct ddp__sched_sub *u,
 void ddp__help_ready(struct ddp__sched *s, struct ddp__sched_sub *u,
                      struct ddp__sched_calls *c)
 {
-    bool called = ddp__sched_call(s, u->owner, c); /* a GPU waits with tasks */
+    /* even by itself: a GPU's worker may wait while its tasks run */
+    bool called = ddp__sched_call(s, u->owner, c);
 
     if (called || starpu_worker_get_id() == u->owner)
         s->claims.by[u->owner].comes = true;

@@ -127,9 +127,11 @@ static bool same_shape(struct ddp_shape a, struct ddp_shape b)
  * on CPUs sums of pixels in f32 are. */
 static bool adds_gradient(const ddp_graph_t *g, const struct ddp__conv *k)
 {
+    bool padded = k->top || k->bottom || k->left || k->right;
+
     return g->spec.on_gpus ||
            (g->spec.dtype == DDP_F32 && k->groups == 1 && k->kh == 1 &&
-            k->kw == 1 && k->sh == 1 && k->sw == 1);
+            k->kw == 1 && k->sh == 1 && k->sw == 1 && !padded);
 }
 
 /* Which operand of a node is a gradient that it could add to another; -1. */
