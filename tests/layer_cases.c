@@ -133,6 +133,12 @@ static ddp_layer_t *gate(int c, int squeezed)
           RELU))                                                               \
     X(skip_projection_plain,                                                   \
       CHAIN(ddp_skip_new(CONV(4, 6, 3), CONV(4, 6, 3)), CONV(6, 2, 1)))        \
+    X(skip_conv_1x1,                                                           \
+      CHAIN(ddp_skip_new(CONV(4, 6, 3, .pad = 1), CONV(4, 6, 1)),              \
+            ddp_skip_new(CONV(6, 2, 1), CONV(6, 2, 3, .pad = 1))))             \
+    X(skip_conv_1x1_pad,                                                       \
+      CHAIN(ddp_skip_new(CONV(4, 6, 3, .pad = 2), CONV(4, 6, 1, .pad = 1)),    \
+            ddp_skip_new(CONV(6, 2, 1, .pad = 1), CONV(6, 2, 3, .pad = 2))))   \
     X(skip_nested, CHAIN(SKIP(CHAIN(SKIP(CONV(4, 4, 3, .pad = 1)), RELU,       \
                                     SKIP(residual(4)), RELU)),                 \
                          RELU))                                                \

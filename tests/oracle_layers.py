@@ -190,6 +190,12 @@ CASES = {
              seq(norm_conv(4, 6, 1, stride=2), bn(6))), relu()), SHAPE),
     "skip_projection_plain": (lambda: seq(
         Skip(conv(4, 6, 3), conv(4, 6, 3)), conv(6, 2, 1)), SHAPE),
+    "skip_conv_1x1": (lambda: seq(
+        Skip(conv(4, 6, 3, padding=1), conv(4, 6, 1)),
+        Skip(conv(6, 2, 1), conv(6, 2, 3, padding=1))), SHAPE),
+    "skip_conv_1x1_pad": (lambda: seq(
+        Skip(conv(4, 6, 3, padding=2), conv(4, 6, 1, padding=1)),
+        Skip(conv(6, 2, 1, padding=1), conv(6, 2, 3, padding=2))), SHAPE),
     "skip_nested": (lambda: seq(
         Skip(seq(Skip(conv(4, 4, 3, padding=1)), relu(),
                  Skip(residual(4)), relu())), relu()), SHAPE),
